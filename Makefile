@@ -3,13 +3,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
 SUITES := faults cluster page docs scenarios storms mysql tidb
-.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench docs wheel lock clean
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 TESTS =
 TARGET = mariadb
 RUN = PYTHONPATH=tests $(BIN)/python -m suites.run
+SIZE = full
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
@@ -46,6 +47,9 @@ format: setup ## let ruff rewrite what it can
 
 bench: setup ## every benchmark, one JSON object each
 	@$(BIN)/python -m bench all --json
+
+report: setup ## every benchmark beside its peers, faults in each phase, and all types, into report/; SIZE=quick: a first look
+	@$(BIN)/python -m bench.report --size $(SIZE)
 
 docs: setup ## write the generated reference pages
 	@$(BIN)/python docs/generate.py

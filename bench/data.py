@@ -1,7 +1,7 @@
-"""Source data of fixed shapes, the same for every tool: each function writes to a server and tells what it wrote.
+"""Source data of fixed shapes, the same for every tool. Each function writes to a server and returns what it wrote.
 
-All is made from a seed, so two calls write the same rows. Statements are sent many at a time, because the making of
-the data is no part of any figure.
+Everything is made from a seed, so two calls write the same rows. Statements are sent many at a time, because making the
+data is not part of any figure.
 """
 
 from __future__ import annotations
@@ -30,13 +30,22 @@ TIED_TABLE = (
     "CREATE TABLE {name} (id BIGINT NOT NULL PRIMARY KEY, number BIGINT NOT NULL, code VARCHAR(40) NOT NULL, k INT,"
     " c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, UNIQUE KEY (number), UNIQUE KEY (code)) ENGINE=InnoDB"
 )
+COUNTS = {
+    "bulk": ("rows", 500_000),
+    "oltp": ("transactions", 50_000),
+    "hot": ("updates", 100_000),
+    "wide": ("rows", 200_000),
+    "tied": ("rows", 200_000),
+}
+"""By shape, what its function counts, and how much of it is the default."""
+
 _BYTES_AT_ONCE = 1 << 20
 _ROTATE, _STOP, _GTID = 4, 3, 162  # event types
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one call wrote: the binlog file that holds it and nothing else, and how much it is."""
+    """The result of one call: the binlog file that contains its changes and nothing else, and their number."""
 
     file: Path
     rows: int
@@ -44,7 +53,7 @@ class Written:
 
 
 def bulk(server: MariadbServer, schema: str, *, rows: int = 500_000, at_once: int = 1000, seed: int = 1) -> Written:
-    """Rows of sysbench's shape in multi-row INSERTs of `at_once`, each a transaction of its own."""
+    """Write rows of sysbench's shape in multi-row INSERTs of `at_once`, each a transaction of its own."""
 
     def statements() -> Iterator[str]:
         made = sysbench_rows(rows, seed=seed)
@@ -55,13 +64,13 @@ def bulk(server: MariadbServer, schema: str, *, rows: int = 500_000, at_once: in
 
 
 def sysbench_rows(rows: int, *, seed: int = 1) -> Iterator[str]:
-    """The rows that `bulk` writes, each a list of values in brackets."""
+    """Return the rows that `bulk` writes, each a list of values in brackets."""
     source = random.Random(seed)
     return (_sysbench_row(source, number) for number in range(1, rows + 1))
 
 
 def oltp(server: MariadbServer, schema: str, *, transactions: int = 50_000, seed: int = 2) -> Written:
-    """Transactions of 1 to 5 rows: half inserts, the rest updates and deletes of rows written before."""
+    """Write transactions of 1 to 5 rows: half inserts, the rest updates and deletes of rows written before."""
     source = random.Random(seed)
     made: list[str] = []
     live: list[int] = []
@@ -74,7 +83,7 @@ def oltp(server: MariadbServer, schema: str, *, transactions: int = 50_000, seed
 
 
 def hot(server: MariadbServer, schema: str, *, updates: int = 100_000, rows: int = 20, seed: int = 3) -> Written:
-    """A few rows updated again and again, each update a transaction; the rows themselves come first."""
+    """Write a few rows, then update them again and again, each update a transaction."""
     source = random.Random(seed)
     seeds = ",".join(_sysbench_row(source, number) for number in range(1, rows + 1))
     made = [f"INSERT INTO hot VALUES {seeds}"]
@@ -83,7 +92,7 @@ def hot(server: MariadbServer, schema: str, *, updates: int = 100_000, rows: int
 
 
 def wide(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int = 4) -> Written:
-    """Ten columns of as many types, in INSERTs of 500 rows."""
+    """Write ten columns of as many types, in INSERTs of 500 rows."""
 
     def statements() -> Iterator[str]:
         source = random.Random(seed)
@@ -95,7 +104,7 @@ def wide(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int =
 
 
 def tied(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int = 6) -> Written:
-    """Rows with three unique keys of which no two share a value: inserts of 1,000, then updates of every second row."""
+    """Write rows with three unique keys without shared values: inserts of 1,000, then updates of every second row."""
     updated = rows // 2000
 
     def statements() -> Iterator[str]:
@@ -115,7 +124,7 @@ def tied(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int =
 
 
 def shards(server: MariadbServer, schema: str, *, tables: int, rows: int, seed: int = 4) -> Written:
-    """Rows of sysbench's shape over that many tables `shard_1` …, 20 a transaction, each table in turn."""
+    """Write rows of sysbench's shape to that many tables `shard_1` …, 20 in a transaction, each table in turn."""
     source = random.Random(seed)
     names = [f"shard_{number}" for number in range(1, tables + 1)]
     statements = (
@@ -127,8 +136,14 @@ def shards(server: MariadbServer, schema: str, *, tables: int, rows: int, seed: 
     return _write(server, schema, creates, statements, rows, -(-rows // 20))
 
 
+def part(shape: str, share: float) -> dict[str, int]:
+    """Return the argument with which the function of a shape writes that share of its default, at least 2,000."""
+    name, count = COUNTS[shape]
+    return {name: max(2_000, round(count * share))}
+
+
 def repeated(file: Path, times: int, into: Path) -> Path:
-    """A binlog file with that file's transactions over and over: positions and checksums are made to fit."""
+    """Write a binlog file that repeats the transactions of `file`, with adjusted positions and checksums."""
     log = file.read_bytes()
     events = []
     at = 4
@@ -151,7 +166,7 @@ def repeated(file: Path, times: int, into: Path) -> Path:
 def _write(
     server: MariadbServer, schema: str, table: str | list[str], statements: Iterable[str], rows: int, transactions: int
 ) -> Written:
-    """Make the table or tables, then write in a binlog file that begins and ends with the statements."""
+    """Create the table or tables, then write the statements to a binlog file that contains nothing else."""
     creates = [table] if isinstance(table, str) else table
     server.run(f"CREATE DATABASE IF NOT EXISTS {schema}", f"USE {schema}", *creates, "FLUSH BINARY LOGS")
     file = server.binlog_files()[-1]
@@ -168,7 +183,7 @@ def _write(
 
 
 def _joined(statements: Iterable[str]) -> Iterator[str]:
-    """Statements put together to packets of about a megabyte."""
+    """Yield the statements joined to packets of about a megabyte."""
     held: list[str] = []
     size = 0
     for statement in statements:
@@ -186,7 +201,7 @@ def _sysbench_row(source: random.Random, number: int) -> str:
 
 
 def _digits(number: int, length: int) -> str:
-    """Groups of digits with dashes, as sysbench fills its columns."""
+    """Return groups of digits with dashes, as sysbench fills its columns."""
     text = str(int.from_bytes(hashlib.shake_128(str(number).encode()).digest(52), "big")).zfill(length)
     return "-".join(text[at : at + 11] for at in range(0, length, 12))
 

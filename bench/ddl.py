@@ -1,4 +1,6 @@
-"""A log with much DDL on small tables: each is made, filled, altered, filled again and dropped, one after the other."""
+"""A log with much DDL on small tables: each is created, filled, altered, filled again and dropped, one after
+another.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _STATEMENTS = 3
 
 
 def run(target: Target = MARIADB, tables: int = _TABLES) -> dict[str, Any]:
-    """`{"statements": DDL in the log, "seconds", "statements_per_s", "batches"}`; the backlog is there at the start."""
+    """Return `{"statements": DDL in the log, "source_seconds", "seconds", "statements_per_s"}`."""
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
         engine(Path(name)) as spark,

@@ -1,7 +1,7 @@
-"""Binlog bytes to Arrow on one core: the header walk and the row decoder, beside the usual readers.
+"""Decodes binlog bytes to Arrow on one core: the header walk and the row decoder, beside the usual readers.
 
-`mariadb-binlog -v` reads the whole file; mysql-replication (PyPI) reads from the server that wrote it the first
-`_PYTHON_ROWS` rows, because all of them would take a minute.
+`mariadb-binlog -v` reads the whole file. mysql-replication (PyPI) reads only the first `_PYTHON_ROWS` rows from the
+server that wrote it, because all of them would take a minute.
 """
 
 from __future__ import annotations
@@ -34,21 +34,24 @@ _PYTHON_ROWS = 100_000
 _LONGER = 10
 
 
-def run() -> dict[str, Any]:
-    """`{"bulk": {"rows_per_s", "mb_per_s", "x_native", "x_python", …}, "oltp": …, "wide": …, "memory": …}`.
+def run(share: float = 1.0, turns: int = _RUNS) -> dict[str, Any]:
+    """Return `{"bulk": {"rows_per_s", "mb_per_s", "x_native", "x_python", …}, "oltp": …, "wide": …, "memory": …}`.
 
-    Rates are the best of five runs each. `memory` has the highest resident memory of a process that decodes the bulk
-    file, and one ten times as long.
+    Rates are the best of `turns` runs each. The files have that share of the default rows. `memory` has the highest
+    resident memory of a process that decodes the bulk file, and of one that decodes a file ten times as long.
     """
     with MariadbServer({"max_binlog_size": "1G"}) as server:
         shapes: dict[str, Callable[..., data.Written]] = {"bulk": data.bulk, "oltp": data.oltp, "wide": data.wide}
-        written = {name: write(server, _SCHEMA) for name, write in shapes.items()}
-        found: dict[str, Any] = {name: _shape(server, written[name], name) for name in shapes}
+        written = {name: write(server, _SCHEMA, **data.part(name, share)) for name, write in shapes.items()}
+        found: dict[str, Any] = {name: _shape(server, written[name], name, turns) for name in shapes}
         return {**found, "memory": _memory(written["bulk"].file, _structure(server, "bulk"))}
 
 
 def batches(file: Path, structure: Table, *, budget: int = _BUDGET) -> Iterator[int]:
-    """Changes in each batch of a file, which is walked and decoded; each batch maps the file anew, as a task does."""
+    """Yield the number of changes in each batch of a file, which is walked and decoded.
+
+    Each batch maps the file anew, as a task does.
+    """
     where = Where(file=str(file))
     at = 4
     while at:
@@ -71,7 +74,7 @@ def batches(file: Path, structure: Table, *, budget: int = _BUDGET) -> Iterator[
 
 
 def peak_mb(file: Path, structure: Table, *, budget: int = _BUDGET) -> int:
-    """The highest resident memory, in MiB, of a new process that decodes the file batch by batch."""
+    """Return the highest resident memory, in MiB, of a new process that decodes the file batch by batch."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as one:
         return one.submit(_decode_and_tell, file, structure, budget).result()
 
@@ -84,12 +87,12 @@ def _decode_and_tell(file: Path, structure: Table, budget: int) -> int:
     return round(int(kilobytes) / 1024)
 
 
-def _shape(server: MariadbServer, written: data.Written, table: str) -> dict[str, float]:
+def _shape(server: MariadbServer, written: data.Written, table: str, turns: int) -> dict[str, float]:
     structure = _structure(server, table)
     size = written.file.stat().st_size
     written.file.read_bytes()  # both sides find the file in the page cache
-    # in turn, so that what else the machine does falls on both
-    pairs = [(_ours(written, structure), peers.decode(written.file)) for _ in range(_RUNS)]
+    # in turn, so that other load on the machine affects both
+    pairs = [(_ours(written, structure), peers.decode(written.file)) for _ in range(turns)]
     ours, theirs = (min(seconds) for seconds in zip(*pairs, strict=True))
     python = peers.python_rows_per_s(server, written.file.name, min(_PYTHON_ROWS, written.rows))
     return {
@@ -112,7 +115,7 @@ def _structure(server: MariadbServer, table: str) -> Table:
 
 
 def _ours(written: data.Written, structure: Table) -> float:
-    """Seconds to walk and decode the whole file. Fails where a row is missing."""
+    """Return the seconds to walk and decode the whole file. Fails if a row is missing."""
     begun = time.perf_counter()
     changes = sum(batches(written.file, structure))
     seconds = time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""The target of a bench: which product it is, and how far away."""
+"""The target of a bench: its product and its distance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A product (`mariadb`, `tidb`), and what a proxy adds to each round trip, in milliseconds."""
+    """A product (`mariadb`, `tidb`), and the time that a proxy adds to each round trip, in milliseconds."""
 
     product: str = "mariadb"
     round_trip_ms: float = 0.0
@@ -31,7 +31,7 @@ class Target:
 
     @contextmanager
     def server(self, options: dict[str, str]) -> Iterator[Reached]:
-        """A throwaway server of the product; `options` are MariaDB's."""
+        """Start a throwaway server of the product. `options` are MariaDB's."""
         made: ThrowawayServer = TidbServer() if self.is_tidb else MariadbServer(options)
         with made, _away(made.port, self.round_trip_ms) as port:
             yield Reached(made, port)
@@ -50,7 +50,7 @@ class Reached:
 
 @contextmanager
 def _away(port: int, round_trip_ms: float) -> Iterator[int]:
-    """A port behind which the server at `port` is so far away; the proxy is a process of its own."""
+    """Yield a port through which the server at `port` is that far away. The proxy is a separate process."""
     if not round_trip_ms:
         yield port
         return
@@ -66,7 +66,7 @@ def _away(port: int, round_trip_ms: float) -> Iterator[int]:
 
 
 def _delay(port: int, seconds: float, told: Connection) -> None:
-    """Pass bytes to and from the server, each way that much later."""
+    """Pass bytes to and from the server, delayed by that time in each direction."""
     listener = socket.create_server(("127.0.0.1", 0))
     told.send(listener.getsockname()[1])
     while True:
@@ -78,7 +78,7 @@ def _delay(port: int, seconds: float, told: Connection) -> None:
 
 
 def _pump(source: socket.socket, sink: socket.socket, seconds: float) -> None:
-    """Read at once, and write what was read when its time has come."""
+    """Read at once, and write the data when its time has come."""
     waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
     _start(_write, waiting, sink)
     try:
@@ -107,6 +107,6 @@ def _start(work: Callable[..., None], *arguments: object) -> None:
 
 
 def contents(server: ThrowawayServer, table: str, columns: tuple[str, ...]) -> tuple[object, ...]:
-    """The number of rows of a table and a sum over the checksums of its values: equal for equal tables."""
+    """Return the number of rows of a table, and sums of its values' checksums, which are equal for equal tables."""
     sums = ", ".join(f"SUM(CRC32({name}))" for name in columns)
     return server.query(f"SELECT COUNT(*), {sums} FROM {table}")[0]

@@ -1,4 +1,4 @@
-"""A worker is killed: how long its source stands still until a spare has applied the next row."""
+"""Kills a worker and measures how long its source stands still until a spare has applied the next row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _PATIENCE_SECONDS = 120.0
 
 
 def run() -> dict[str, Any]:
-    """The longest of three times, by default leases. `noticed_s` of it: until the spare has been given the source."""
+    """Return the longest of three times, with default leases.
+
+    `noticed_s` is the part until the spare has been given the source.
+    """
     with MariadbServer() as source, MariadbServer({"gtid_domain_id": "9"}) as target:
         source.run("CREATE DATABASE bench", "CREATE TABLE bench.beat (id INT AUTO_INCREMENT PRIMARY KEY)")
         target.query("CREATE DATABASE unshard")
@@ -76,7 +79,7 @@ def _file(path: Path, form: dict[str, Any]) -> str:
 
 
 def _moved(source: MariadbServer, target: MariadbServer) -> None:
-    """Wait until the target has the table, and a new row."""
+    """Write a row, and wait until the target has the table and the row."""
     known = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'bench'"
     _until(lambda: bool(target.query(known)))
     source.query("INSERT INTO bench.beat VALUES ()")

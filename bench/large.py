@@ -1,8 +1,8 @@
-"""One transaction of 1 GB and a backlog of several GB, beside a second source with a row now and then.
+"""One transaction of 1 GB and a backlog of several GB, beside a second source that writes a row now and then.
 
-The large rows are 10 kB; the backlog updates the same rows again and again, so that it is long on the log and short on
-disk. Told are memory by quarter, the longest time that a reading of the status took, and how long a row of the second
-source took at most to arrive while each went on.
+The large rows are 10 kB. The backlog updates the same rows again and again, so that it is long in the log and short on
+disk. The bench reports memory by quarter, the longest time that reading the status took, and the longest time that a
+row of the second source took to arrive meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from bench.stage import BIG, Memory, Run, end_of, engine
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
+from unshard.spark.lazy import started
 from unshard.testing.servers import MariadbServer
 from unshard.worker.build import build_subtask
 
@@ -27,8 +28,9 @@ _MB = 1_000_000
 
 
 def run(transaction_mb: int = 1_000, backlog_mb: int = 8_000) -> dict[str, Any]:
-    """`{"transaction": {…}, "backlog": {…}}`, each with `binlog_mb`, `seconds`, `peak_rss_mb` by kind and quarter,
-    `status_s` and `other_source_s`, the longest."""
+    """Return `{"transaction": {…}, "backlog": {…}}`, each with `binlog_mb`, `seconds`, `peak_rss_mb` by kind and
+    quarter, and the longest `status_s` and `other_source_s`.
+    """
     options = {**BIG, "max_binlog_size": "256M", "max_binlog_cache_size": "4G"}
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
@@ -42,7 +44,9 @@ def run(transaction_mb: int = 1_000, backlog_mb: int = 8_000) -> dict[str, Any]:
             server.run(f"CREATE DATABASE {schema}", create)
             target.run(f"CREATE DATABASE {schema}", create)
         sources = [_source(Path(name), number, server) for number, server in enumerate((source, other))]
-        subtasks = [build_subtask(config, spark) for config in plan_subtasks(parse_task(_task(target)), sources)]
+        subtasks = [
+            build_subtask(config, started(spark)) for config in plan_subtasks(parse_task(_task(target)), sources)
+        ]
         runs = [Run(subtask) for subtask in subtasks]
         for one in runs:
             one.start()
@@ -66,14 +70,14 @@ def _insert(rows: int) -> str:
 
 
 def _update(letter: str) -> str:
-    """About 400 MB of binlog."""
+    """Return a statement that writes about 400 MB of binlog."""
     return f"UPDATE large.t SET v = REPEAT('{letter}', {_ROW}) WHERE id <= 20000"
 
 
 def _measured(
     statements: list[str], source: MariadbServer, other: MariadbServer, target: MariadbServer, runs: list[Run]
 ) -> dict[str, Any]:
-    """What it took from the first statement until all of it was applied."""
+    """Return the figures from the first statement until all of it was applied."""
     before = sum(file.stat().st_size for file in source.binlog_files())
     with Memory() as memory, _watched(other, target, runs) as watch:
         begun = time.perf_counter()
@@ -93,7 +97,7 @@ def _measured(
 
 @dataclass(slots=True)
 class _Watch:
-    """The longest so far."""
+    """The longest times so far."""
 
     status: float = 0.0
     arrival: float = 0.0

@@ -1,10 +1,12 @@
-"""Commit upstream to visible in the target, at 500 rows a second, each in a transaction of its own."""
+"""The time from a commit upstream until the row is visible in the target, at 1,000 one-row transactions a second."""
 
 from __future__ import annotations
 
 import multiprocessing
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,18 @@ from bench.stage import BIG, Run, end_of, engine, subtask
 from unshard.mysql.connection import Endpoint, connect
 from unshard.testing.servers import MariadbServer
 
-_RATE = 500
+_RATE = 1_000
 _SECONDS = 30
 _WARM_UP_SECONDS = 5
+_BIN_MS = 20
 _TABLE = "CREATE TABLE bench.beat (id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(40) NOT NULL)"
 
 
 def run(target: Target = MARIADB, rate: int = _RATE, seconds: int = _SECONDS) -> dict[str, Any]:
-    """`{"p50_ms", "p99_ms", "rows_per_s"}`; writer and watcher are processes of their own."""
+    """Return `{"p50_ms", "p99_ms", "max_ms", "rows_per_s", "histogram": [[milliseconds, rows], …]}`.
+
+    A bin of the histogram has its lower bound. Writer and watcher are separate processes.
+    """
     spawn = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
@@ -54,11 +60,18 @@ def run(target: Target = MARIADB, rate: int = _RATE, seconds: int = _SECONDS) ->
         "p99_ms": round(1000 * delays[len(delays) * 99 // 100]),
         "max_ms": round(1000 * delays[-1]),
         "rows_per_s": round((total - 1) / (commits[-1] - commits[0])),
+        "histogram": _histogram(delays),
     }
 
 
+def _histogram(delays: Sequence[float]) -> list[list[int]]:
+    """Return the number of rows by their delay in milliseconds, in bins of `_BIN_MS`, without gaps."""
+    found = Counter(int(1000 * delay) // _BIN_MS for delay in delays)
+    return [[number * _BIN_MS, found[number]] for number in range(min(found), max(found) + 1)]
+
+
 def _write(source: Endpoint, total: int, rate: int, written: Queue[list[float]]) -> None:
-    """Commit a row every 1/rate seconds; sends the time of each commit."""
+    """Commit a row every 1/rate seconds, and send the time of each commit."""
     connection = connect(source, "source")
     commits = []
     begun = time.time()
@@ -70,7 +83,10 @@ def _write(source: Endpoint, total: int, rate: int, written: Queue[list[float]])
 
 
 def _watch(target: Endpoint, total: int, seen: Queue[list[float]]) -> None:
-    """Look for the rows every few milliseconds; sends the time each was first there. Rows come in order or not."""
+    """Look for the rows every few milliseconds, and send the time at which each was first seen.
+
+    Rows may come out of order.
+    """
     connection = connect(target, "target")
     cursor = connection.cursor()
     sights = [0.0] * total

@@ -1,4 +1,4 @@
-"""What a target can bear: the same rows by plain multi-row INSERTs over several connections, nothing around them."""
+"""The limit of a target: the same rows written by plain multi-row INSERTs over several connections."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from bench import data
 from bench.ends import Target
 
 _ROWS = 500
-"""Rows a statement: what TiDB's documentation advises for much data."""
+"""Rows in a statement, as TiDB's documentation advises for large amounts."""
 
 
 def beside(target: Target, create: str, rows: int, ours: float) -> dict[str, Any]:
-    """`{"limit_s", "limit_connections", "x_limit"}`: the best time for so many rows of `data.bulk`, and over ours.
+    """Return `{"limit_s", "limit_connections", "x_limit"}`: the best time for that many rows of `data.bulk`, and its
+    ratio to `ours`.
 
     `create` makes the table `bulk`. Each statement is a transaction of its own.
     """

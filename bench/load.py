@@ -1,4 +1,4 @@
-"""A table dumped and loaded: beside mydumper and myloader with two threads, or into TiDB beside plain INSERTs."""
+"""Dumps and loads a table: beside mydumper and myloader with two threads, or into TiDB beside plain INSERTs."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ _SCHEMA = "bench"
 _TABLE = f"{_SCHEMA}.bulk"
 _COLUMNS = ("id", "k", "c", "pad")
 _NO_BINLOG = {**BIG, "log_bin": ""}
-"""Targets here write no binlog: myloader turns it off for its own rows, and so both do the same work."""
+"""Targets here write no binlog: myloader turns it off for its own rows, so both do the same work."""
 
 _RUNS = 3
 
 
-def run(target: Target = MARIADB, rows: int = 500_000) -> dict[str, Any]:
-    """`{"dump_rows_per_s", "load_rows_per_s", "x_native"}`; whole runs in turn, the median of three each.
+def run(target: Target = MARIADB, rows: int = 500_000, turns: int = _RUNS) -> dict[str, Any]:
+    """Return `{"dump_rows_per_s", "load_rows_per_s", "x_native"}`: the median of `turns` whole runs each, in turn.
 
-    With TiDB an object for each of two sizes, with `x_limit`.
+    With TiDB, return an object for each of two sizes, with `x_limit`.
     """
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name:
         folder = Path(name)
         with engine(folder) as spark:
             if not target.is_tidb:
-                return _measure(spark, folder, target, rows)
+                return _measure(spark, folder, target, rows, turns)
             return {
-                f"{size // 1000}k": _measure(spark, folder / str(size), target, size) for size in (200_000, 600_000)
+                f"{size // 1000}k": _measure(spark, folder / str(size), target, size, turns)
+                for size in (200_000, 600_000)
             }
 
 
-def _measure(spark: SparkSession, folder: Path, target: Target, rows: int) -> dict[str, Any]:
+def _measure(spark: SparkSession, folder: Path, target: Target, rows: int, turns: int) -> dict[str, Any]:
     with MariadbServer(BIG) as source:
         data.bulk(source, _SCHEMA, rows=rows)
         create = source.query(f"SHOW CREATE TABLE {_TABLE}")[0][1]
         ours, theirs = [], []
-        for turn in range(_RUNS):
+        for turn in range(turns):
             with target.server(_NO_BINLOG) as reached:
                 work = subtask(spark, source, reached, folder / f"{turn}", mode="full")
                 begun = time.perf_counter()

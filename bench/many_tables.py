@@ -1,4 +1,4 @@
-"""The first copy of many small tables: what a table costs beside its rows."""
+"""The first copy of many small tables: the cost of a table besides its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLE = (
 
 
 def run(target: Target = MARIADB, tables: int = 1000) -> dict[str, Any]:
-    """`{"dump_s", "load_s", "ms_a_table"}` for so many tables with ten rows each."""
+    """Return `{"dump_s", "load_s", "ms_a_table"}` for that many tables with ten rows each."""
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
         engine(Path(name)) as spark,

@@ -1,4 +1,4 @@
-"""The tools that our figures stand beside, each run as its users run it. Seconds are wall-clock."""
+"""The tools with which our figures are compared, each run as its users run it. Seconds are wall-clock time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer, program
 
 
 class PeerFailedError(RuntimeError):
-    """A tool ended with an error; the text is what it said."""
+    """A tool ended with an error; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class DumpAndLoad:
 
 
 def dump_and_load(source: MariadbServer, target: ThrowawayServer, schema: str, *, threads: int = 2) -> DumpAndLoad:
-    """mydumper, then myloader, of one schema; the target's copy is replaced."""
+    """Run mydumper, then myloader, on one schema; the target's copy is replaced."""
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as folder:
         width = ["--threads", str(threads)]
         out = ["--outputdir", folder, "--database", schema, "--chunk-filesize", "16"]
@@ -35,9 +34,10 @@ def dump_and_load(source: MariadbServer, target: ThrowawayServer, schema: str, *
 
 
 def replay(files: Sequence[Path], target: ThrowawayServer) -> float:
-    """`mariadb-binlog FILES | mariadb`: seconds until the target has applied all of it.
+    """Run `mariadb-binlog FILES | mariadb`. Returns the seconds until the target has applied everything.
 
-    The target must have the tables. Its strict GTID mode is off meanwhile, for the source's numbers come with it.
+    The target must have the tables. Its strict GTID mode is off meanwhile, because the source's GTIDs come with the
+    changes.
     """
     target.query("SET GLOBAL gtid_strict_mode = OFF")
     try:
@@ -49,7 +49,7 @@ def replay(files: Sequence[Path], target: ThrowawayServer) -> float:
 
 
 def _pipe(reader: list[str], writer: list[str]) -> None:
-    """Run `reader | writer` to the end. Raises PeerFailedError when either fails."""
+    """Run `reader | writer` to the end. Raises PeerFailedError if either fails."""
     with tempfile.TemporaryFile() as said, subprocess.Popen(reader, stdout=subprocess.PIPE, stderr=said) as first:
         second = subprocess.run(writer, stdin=first.stdout, capture_output=True, check=False)
         if first.stdout is not None:
@@ -59,19 +59,19 @@ def _pipe(reader: list[str], writer: list[str]) -> None:
 
 
 def decode(file: Path) -> float:
-    """Seconds that `mariadb-binlog` takes to decode and print every row of a file."""
+    """Return the seconds that `mariadb-binlog` takes to decode and print every row of a file."""
     return _timed([program("mariadb-binlog"), "--base64-output=decode-rows", "--verbose", str(file)])
 
 
 def python_rows_per_s(server: MariadbServer, file: str, rows: int) -> float:
-    """Changes a second that mysql-replication reads from the server, over the first `rows` of a binlog file.
+    """Return the changes a second that mysql-replication reads from the server, over the first `rows` of a binlog file.
 
     An UPDATE counts once, as it does for us.
     """
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
-    logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # it would rather have binlog_row_metadata=FULL
+    logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # it warns unless binlog_row_metadata is FULL
     stream = BinLogStreamReader(
         connection_settings={"host": "127.0.0.1", "port": server.port, "user": "root", "passwd": ""},
         server_id=4_000_001,
@@ -97,7 +97,7 @@ def _login(server: ThrowawayServer) -> list[str]:
 
 
 def _timed(command: list[str]) -> float:
-    """Seconds of one run; what it prints is thrown away."""
+    """Return the seconds of one run. Its output is discarded."""
     begun = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if done.returncode:

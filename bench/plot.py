@@ -1,4 +1,4 @@
-"""Saved results as a bar chart: our rate over that of each tool beside us, on a scale of tenfold steps."""
+"""Draws saved results as a bar chart: our rate relative to that of each other tool, on a logarithmic scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FASTER, _SLOWER = "#3366aa", "#bb6633"
 
 
 def ratios(result: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """(`bulk.x_native`, value) of every figure whose key begins with `x_`."""
+    """Yield (`bulk.x_native`, value) for every figure whose key begins with `x_`."""
     for key, value in result.items():
         if isinstance(value, dict):
             yield from ratios(value, f"{prefix}{key}.")
@@ -26,9 +26,10 @@ def ratios(result: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, floa
 
 
 def saved(file: Path) -> dict[str, Any]:
-    """What `python -m bench` printed into a file: of `all` one object a bench, of one bench its result alone.
+    """Return the results that `python -m bench` printed to a file: for `all` one object for each bench, for one bench
+    its result.
 
-    The latter goes by the file's name. Raises ValueError where there is no ratio.
+    The latter is named after the file. Raises ValueError if there is no ratio.
     """
     found: dict[str, Any] = {}
     rest = file.read_text().lstrip()
@@ -42,7 +43,7 @@ def saved(file: Path) -> dict[str, Any]:
 
 
 def draw(files: Iterable[Path], into: Path) -> tuple[Path, Path]:
-    """One chart of all ratios, as `into` with `.png` and with `.svg`. A line stands where both are as fast."""
+    """Draw one chart of all ratios, as `into` with `.png` and with `.svg`. A line marks equal speed."""
     found = [pair for file in files for pair in ratios(saved(file))]
     names, values = [name for name, _ in found], [value for _, value in found]
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "unshard"}):

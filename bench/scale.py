@@ -20,12 +20,12 @@ _WARM_UP_ROWS = 30_000
 
 
 def run(rows: int = _ROWS) -> dict[str, Any]:
-    """`{"rows_per_s": {"8", "64", "512"}, "backlog_x10": rows/s over those of the short one, "peak_rss_mb": {…}}`.
+    """Return `{"rows_per_s": {"8", "64", "512"}, "backlog_x10": rows/s relative to the short one, "peak_rss_mb": {…}}`.
 
-    It should be flat: the rates within a fifth of each other, and Python (driver and workers) under 1 GiB in each.
+    The result should be flat: rates within a fifth of each other, and Python (driver and workers) under 1 GiB in each.
     """
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name, engine(Path(name)) as spark:
-        _measure(spark, Path(name), _TABLES[0], _WARM_UP_ROWS)  # Spark's first job, and kernels met for the first time
+        _measure(spark, Path(name), _TABLES[0], _WARM_UP_ROWS)  # Spark's first job, and the first use of the kernels
         short = {tables: _measure(spark, Path(name), tables, rows) for tables in _TABLES}
         long = _measure(spark, Path(name), _TABLES[0], rows * _LONGER)
     return {
@@ -39,7 +39,7 @@ def run(rows: int = _ROWS) -> dict[str, Any]:
 
 
 def _measure(spark: SparkSession, folder: Path, tables: int, rows: int) -> dict[str, Any]:
-    """One backlog, on servers of its own. Fails where rows are missing."""
+    """Measure one backlog, on servers of its own. Fails if rows are missing."""
     place = folder / f"{tables}-{rows}"
     with MariadbServer(BIG) as source, MariadbServer(BIG) as target:
         start = data.shards(source, "bench", tables=tables, rows=rows).file.name

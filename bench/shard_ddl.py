@@ -1,58 +1,84 @@
-"""From the last shard's DDL to every shard back in step: eight tables of one source merge, seven have the DDL already.
+"""The time from the last shard's DDL until no shard waits: tables of one source merge, and all but one have the DDL
+already.
 
-Without a backlog, and with one: rows that were written behind the DDL and wait to be read again.
+It is measured without a backlog, and with one: rows that were written after the DDL. In pessimistic mode these rows
+wait for the re-sync; in optimistic mode they have arrived by then. `seconds_to_backlog` is the time from the first of
+these rows until all have arrived.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.stage import BIG, Run, end_of, engine, subtask
 from unshard.testing.servers import MariadbServer
 
-_TABLES = 8
 _ROUNDS = 3
+_MANY = 64
 _BACKLOG_ROWS = 100_000
 _TABLE = "(id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(40) NOT NULL)"
 
 
-def run(backlog_rows: int = _BACKLOG_ROWS) -> dict[str, Any]:
-    """`{"seconds": [by round], "backlog_seconds", "backlog_rows"}`; of rounds without a backlog each is a DDL."""
+def run(mode: str = "pessimistic", shards: int = 8, backlog_rows: int = _BACKLOG_ROWS) -> dict[str, Any]:
+    """Return `{"mode", "shards", "seconds": [by round], "backlog_seconds", "seconds_to_backlog", "backlog_rows"}`.
+
+    Each round without a backlog is one DDL.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
         engine(Path(name)) as spark,
         MariadbServer(BIG) as source,
         MariadbServer(BIG) as target,
     ):
-        source.run("CREATE DATABASE bench", *(f"CREATE TABLE bench.shard_{n} {_TABLE}" for n in range(_TABLES)))
-        source.run(*(f"INSERT INTO bench.shard_{n} VALUES ({n}, 'first')" for n in range(_TABLES)))
-        keys = "shard-mode: pessimistic"
+        source.run("CREATE DATABASE bench", *(f"CREATE TABLE bench.shard_{n} {_TABLE}" for n in range(shards)))
+        source.run(*(f"INSERT INTO bench.shard_{n} VALUES ({n}, 'first')" for n in range(shards)))
+        keys = f"shard-mode: {mode}"
         work = Run(subtask(spark, source, target, Path(name), mode="all", into="merged", keys=keys))
         work.start()
         work.until(end_of(source))
-        seconds = [_round(source, target, work, f"c_{number}") for number in range(_ROUNDS)]
-        backlog = _round(source, target, work, "last", backlog_rows)
+        merged = _Merged(source, target, work, shards)
+        seconds = [merged.round(f"c_{number}")[0] for number in range(_ROUNDS if shards <= _MANY else 1)]
+        backlog, there = merged.round("last", backlog_rows)
         work.stop()
-    return {"seconds": seconds, "backlog_seconds": backlog, "backlog_rows": backlog_rows}
+    return {
+        "mode": mode,
+        "shards": shards,
+        "seconds": seconds,
+        "backlog_seconds": backlog,
+        "seconds_to_backlog": there,
+        "backlog_rows": backlog_rows,
+    }
 
 
-def _round(source: MariadbServer, target: MariadbServer, work: Run, column: str, rows: int = 0) -> float:
-    *early, last = (f"ALTER TABLE bench.shard_{n} ADD COLUMN {column} INT" for n in range(_TABLES))
-    source.run(*early)
-    for first in range(0, rows, 1000):
-        values = ", ".join(f"({100 + number}, 'held')" for number in range(first, min(first + 1000, rows)))
-        source.run(f"INSERT INTO bench.shard_0 (id, note) VALUES {values}")
-    work.until(end_of(source))
-    begun = time.monotonic()
-    source.run(last)
-    work.until(end_of(source))
-    held = "SELECT COUNT(*) FROM dm_meta.bench_syncer_sharding_meta"
-    work.wait(lambda: target.query(held) == [(0,)])
-    taken = time.monotonic() - begun
-    ((found,),) = target.query("SELECT COUNT(*) FROM bench.merged")
-    if found != _TABLES + rows:
-        raise AssertionError(f"{found} rows are merged, not {_TABLES + rows}")
-    return round(taken, 2)
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    source: MariadbServer
+    target: MariadbServer
+    work: Run
+    shards: int
+
+    def round(self, column: str, rows: int = 0) -> tuple[float, float]:
+        """Return the seconds from the last ALTER until nothing waits, and from a backlog's first row until all have
+        arrived.
+        """
+        *early, last = (f"ALTER TABLE bench.shard_{n} ADD COLUMN {column} INT" for n in range(self.shards))
+        self.source.run(*early)
+        first_row = time.monotonic()
+        for first in range(0, rows, 1000):
+            ids = range(1_000 + first, 1_000 + min(first + 1000, rows))
+            values = ", ".join(f"({number}, 'held')" for number in ids)
+            self.source.run(f"INSERT INTO bench.shard_0 (id, note) VALUES {values}")
+        self.work.until(end_of(self.source))
+        begun = time.monotonic()
+        self.source.run(last)
+        self.work.until(end_of(self.source))
+        held = "SELECT COUNT(*) FROM dm_meta.bench_syncer_sharding_meta"
+        self.work.wait(lambda: self.target.query(held) == [(0,)])
+        wanted = [(self.shards + rows,)]
+        self.work.wait(lambda: self.target.query("SELECT COUNT(*) FROM bench.merged") == wanted)
+        ended = time.monotonic()
+        return round(ended - begun, 2), round(ended - first_row, 2) if rows else 0.0

@@ -15,21 +15,22 @@ from pyspark.sql import SparkSession
 
 from bench.ends import Reached
 from unshard.config.files import parse_source, parse_task
-from unshard.config.subtask import plan_subtasks
+from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
+from unshard.spark.lazy import started
 from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
 BIG = {"innodb_buffer_pool_size": "1G", "innodb_log_file_size": "512M", "max_binlog_size": "1G"}
-"""Options of the servers in a bench: room for the data, the rest as `unshard.testing` has it."""
+"""Options of the servers in a bench: large enough for the data, otherwise as in `unshard.testing`."""
 
 
 @contextmanager
 def engine(folder: Path) -> Iterator[SparkSession]:
-    """A Spark session as `unshard run` starts it, with its first job behind it: no figure holds the JVM's start."""
+    """Start a Spark session as `unshard run` does, and run a first job, so that no figure includes the JVM's start."""
     with spark_session("local[*]", {}, folder / "spark.log") as spark:
         slots = spark.sparkContext.defaultParallelism
         run_tasks(spark, [b""] * slots, bytes.upper)
@@ -47,9 +48,24 @@ def subtask(
     into: str = "",
     keys: str = "",
 ) -> Subtask:
-    """The one subtask of a task; `start` is a binlog file for mode `incremental`, `keys` are lines of the task file.
+    """The one subtask of a task, of `config`."""
+    return build_subtask(config(source, target, folder, mode=mode, start=start, into=into, keys=keys), started(spark))
 
-    It has no rules, or with `into` one: all tables `shard_…` of schema `bench` into that one.
+
+def config(
+    source: MariadbServer,
+    target: ThrowawayServer | Reached,
+    folder: Path,
+    *,
+    mode: str,
+    start: str = "",
+    into: str = "",
+    keys: str = "",
+) -> SubtaskConfig:
+    """Return the configuration of the only subtask of a task.
+
+    `start` is a binlog file for mode `incremental`, `keys` are lines of the task file. The task has no rules, or with
+    `into` one route: all tables `shard_…` of schema `bench` to that table.
     """
     route = f"shards: {{schema-pattern: bench, table-pattern: 'shard_*', target-schema: bench, target-table: {into}}}"
     meta = f"meta: {{binlog-name: {start}, binlog-pos: 4}}" if start else ""
@@ -67,12 +83,12 @@ source-id: s1
 relay-dir: {folder}/relay
 from: {{host: 127.0.0.1, port: {source.port}, user: root}}
 """)
-    return build_subtask(plan_subtasks(task, [upstream])[0], spark)
+    return plan_subtasks(task, [upstream])[0]
 
 
 @dataclass(slots=True)
 class Run:
-    """A subtask at work in a thread. `stop` ends it and raises what it met."""
+    """A subtask that runs in a thread. `stop` ends it and raises its error."""
 
     subtask: Subtask
     stop_asked: threading.Event = field(default_factory=threading.Event)
@@ -84,7 +100,7 @@ class Run:
         self._thread.start()
 
     def until(self, end: Position) -> None:
-        """Wait until everything before `end` is applied and checkpointed. Raises what stopped the subtask."""
+        """Wait until everything before `end` is applied and checkpointed. Raises the error that stopped the subtask."""
         self.wait(lambda: self._location() is not None and self._location() >= end)
 
     def wait(self, done: Callable[[], bool]) -> None:
@@ -114,14 +130,14 @@ class Run:
 
 
 def end_of(server: MariadbServer) -> Position:
-    """Where the server's binlog ends now."""
+    """Return the current end of the server's binlog."""
     ((file, offset, *_),) = server.query("SHOW MASTER STATUS")
     return Position(str(file), int(offset))
 
 
 @dataclass(slots=True)
 class Memory:
-    """Samples the resident memory of this process and of the JVM and Python workers below it, in MiB."""
+    """Samples the resident memory of this process and of its JVM and Python workers, in MiB."""
 
     interval_seconds: float = 0.25
     samples: list[dict[str, float]] = field(default_factory=list)
@@ -139,17 +155,25 @@ class Memory:
             self._thread.join()
 
     def peak(self) -> dict[str, int]:
-        """The highest of each kind: `driver`, `workers` (all together), `jvm`."""
+        """Return the highest value of each kind: `driver`, `workers` (all together), `jvm`."""
         return {kind: round(max(sample[kind] for sample in self.samples)) for kind in ("driver", "workers", "jvm")}
 
     def quarters(self) -> dict[str, list[int]]:
-        """The highest of each kind in each quarter of the time."""
+        """Return the highest value of each kind in each quarter of the time."""
         count = len(self.samples)
         parts = [self.samples[count * n // 4 : count * (n + 1) // 4] for n in range(4)]
         return {
             kind: [round(max((sample[kind] for sample in part), default=0)) for part in parts]
             for kind in ("driver", "workers", "jvm")
         }
+
+    def series(self, most: int = 200) -> dict[str, list[float]]:
+        """Return `seconds` and the MiB of each kind at that time: at most about `most` samples, evenly spread."""
+        step = max(1, len(self.samples) // most)
+        shown = self.samples[::step]
+        seconds = [round(number * step * self.interval_seconds, 2) for number in range(len(shown))]
+        kinds = ("driver", "workers", "jvm")
+        return {"seconds": seconds, **{kind: [round(one[kind], 1) for one in shown] for kind in kinds}}
 
     def _sample(self) -> None:
         self.samples.append(resident())
@@ -159,9 +183,9 @@ class Memory:
 
 
 def resident() -> dict[str, float]:
-    """Resident MiB now: this process, the Python workers of Spark, the JVM.
+    """Return the resident MiB now: this process, the Python workers of Spark, the JVM.
 
-    Pages of mapped files (the relay log) are left out: they are the system's cache, which it takes back at will.
+    Pages of mapped files (the relay log) are left out: they are the system's cache, which it can reclaim at any time.
     """
     import psutil
 
@@ -172,7 +196,7 @@ def resident() -> dict[str, float]:
         try:
             name, memory = child.name(), _own(child)
         except psutil.Error:
-            continue  # it ended between the two looks
+            continue  # it has ended meanwhile
         if name.startswith("java"):
             found["jvm"] += memory
         elif name.startswith("python"):

@@ -1,6 +1,6 @@
-"""A backlog of binlog applied, by shape: bulk, oltp, hot, tied (three unique keys).
+"""Applies a backlog of binlog, by shape: bulk, oltp, hot, tied (three unique keys).
 
-Into MariaDB it stands beside `mariadb-binlog FILE | mariadb`, into TiDB beside plain INSERTs of the same rows.
+Into MariaDB it is compared with `mariadb-binlog FILE | mariadb`, into TiDB with plain INSERTs of the same rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.stage import BIG, Memory, Run, end_of, engine, subtask
 from unshard.testing.servers import MariadbServer
 
 _SCHEMA = "bench"
-_SHAPES: dict[str, Callable[..., data.Written]] = {
+SHAPES: dict[str, Callable[..., data.Written]] = {
     "bulk": data.bulk,
     "oltp": data.oltp,
     "hot": data.hot,
@@ -37,22 +37,23 @@ _LIMITED = {"bulk": 200_000, "bulk_600k": 600_000}
 
 
 def run(target: Target = MARIADB) -> dict[str, Any]:
-    """`{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`; with TiDB `x_limit` for bulk.
+    """Return `{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`; with TiDB `x_limit` for bulk.
 
-    Our time is that of the whole path: the relay fetches the binlog from the source meanwhile. Theirs reads the file.
+    Our time covers the whole path, in which the relay fetches the binlog from the source. The other tool's time only
+    covers reading the file.
     """
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name:
         folder = Path(name)
         with engine(folder) as spark:
-            shapes = _FOR_TIDB if target.is_tidb else _SHAPES
+            shapes = _FOR_TIDB if target.is_tidb else SHAPES
             return {shape: measure(spark, folder / shape, shape, target) for shape in shapes}
 
 
-def measure(spark: SparkSession, folder: Path, shape: str, target: Target) -> dict[str, Any]:
-    """One shape, on servers of its own."""
+def measure(spark: SparkSession, folder: Path, shape: str, target: Target, **counts: int) -> dict[str, Any]:
+    """Measure one shape, on servers of its own. `counts` is passed to its function of `data`."""
     with MariadbServer(BIG) as source:
-        write = (_FOR_TIDB if target.is_tidb else _SHAPES)[shape]
-        written = write(source, _SCHEMA)
+        write = (_FOR_TIDB if target.is_tidb else SHAPES)[shape]
+        written = write(source, _SCHEMA, **counts)
         table = f"{_SCHEMA}.{shape.partition('_')[0]}"
         create = source.query(f"SHOW CREATE TABLE {table}")[0][1]
         with target.server(BIG) as reached:

@@ -18,16 +18,15 @@ from typer.main import get_group
 from typer.testing import CliRunner
 
 from unshard import errors
-from unshard.checks.items import ITEMS
+from unshard.checks.run import ITEMS
 from unshard.cli.app import app
 from unshard.cli.monitoring import alerts_text, dashboard_text
 from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, CatalogueEntry
 from unshard.master.service import Master
 from unshard.master.store import Store
-from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sharding, of_sync, of_tasks
-from unshard.metrics.monitoring import alerts
-from unshard.metrics.of_dm import ELSEWHERE
+from unshard.metrics import of_process, of_relay, of_sync, of_tasks, of_units
+from unshard.metrics.registry import ELSEWHERE, alerts
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 
@@ -78,12 +77,12 @@ What DM has and this has not is [listed at the end](#metrics-of-dm-that-are-not-
 
 _METRIC_GROUPS = {
     "Tasks": of_tasks.METRICS,
-    "Dump and load": of_copy.METRICS,
+    "Dump and load": of_units.COPY,
     "Sync": of_sync.METRICS,
-    "Sharding DDL": of_sharding.METRICS,
+    "Sharding DDL": of_units.SHARDING,
     "Relay": of_relay.METRICS,
-    "Masters": of_cluster.METRICS,
-    "Processes": of_process.METRICS,
+    "Masters": of_process.CLUSTER,
+    "Processes": of_process.PROCESS,
 }
 
 

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from suites.catalogue import BESIDE
 from suites.report import Reporter
-from target_servers import BUILT_IN_COLLATIONS, new_target
+from support.mysql_server import server_tree
+from support.target_servers import BUILT_IN_COLLATIONS, new_target
 from unshard.spark.session import spark_session
-from unshard.testing.mysql_server import server_tree
-from unshard.testing.programs import MissingProgramError
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.sync.planning import planner
+from unshard.testing.servers import MariadbServer, MissingProgramError, ThrowawayServer
 from unshard.testing.tidb_server import tidb_program
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
@@ -32,6 +32,7 @@ _SERVERS = frozenset({"source_server", "second_source", "target_server"})
 _NOT_TESTED = {
     "mydumper": "dumps of mydumper, and ours in myloader: neither program is installed",
     "browser": "the page in a browser: Chromium is not installed",
+    "maven": "a task on YARN: Maven, which fetches YARN, is not installed",
     "tidb_program": "TiDB in `make test`: `make test-tidb` builds its server",
     "mysql_80_program": "MySQL 8.0 in `make test`: `make test-mysql` fetches its server",
 }
@@ -49,6 +50,7 @@ def _there(place: Callable[[], object]) -> bool:
 _PROGRAMS: dict[str, Callable[[], bool]] = {
     "mydumper": lambda: shutil.which("mydumper") is not None,
     "browser": lambda: any(map(shutil.which, ("chromium", "google-chrome"))),
+    "maven": lambda: shutil.which("mvn") is not None,
     "tidb_program": lambda: _there(tidb_program),
     "mysql_80_program": lambda: _there(lambda: server_tree("mysql-8.0")),
 }
@@ -117,6 +119,12 @@ def target_server() -> Iterator[ThrowawayServer]:
 def schema() -> str:
     """A schema name that no other test uses; the test creates it where it wants it."""
     return f"t{os.getpid()}_{next(_numbers)}"
+
+
+@pytest.fixture
+def small_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that this process plans are Spark jobs of several partitions, however small they are."""
+    monkeypatch.setattr(planner, "HERE_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

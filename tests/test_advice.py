@@ -26,6 +26,7 @@ WALKED = {
     **dict.fromkeys(("BINLOG-020", "BINLOG-027", "LOAD-023"), LEFT_OUT),
     **dict.fromkeys(("DUMP-002", "DUMP-006", "RELAY-016", "BINLOG-035"), FOLDER),
     "COMPARE-008": "test_the_progress_of_another_comparison_is_refused_until_its_file_is_removed",
+    "COMPARE-018": "test_a_cut_over_as_it_is_typed",
     "DDL-012": "test_a_table_of_others_is_dropped",
     "LOAD-004": "test_the_target_table_has_another_shape",
     "LOAD-005": "test_shards_that_share_ids",

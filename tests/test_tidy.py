@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"explain", "worker", "master"}),
     frozenset({"spark"}),
     frozenset({"operate"}),
-    frozenset({"checks", "compare", "dump", "load", "relay", "sync"}),
+    frozenset({"checks", "compare", "dump", "load", "relay", "sync", "validation"}),
     frozenset({"source", "target", "transform", "ddl", "shard", "binlog"}),
     frozenset({"kernels"}),
     frozenset({"schema"}),
@@ -120,6 +120,21 @@ def test_parts_import_only_their_own_row_and_below() -> None:
 def test_no_two_parts_import_each_other() -> None:
     pairs = {(importer, target) for _, importer, target in edges() if importer != target}
     assert sorted(pair for pair in pairs if pair[::-1] in pairs) == []
+
+
+def test_what_runs_on_executors_imports_nothing_of_the_driver() -> None:
+    """Each worker process of Spark loads what the steps import; the path tells which code runs where."""
+    shared = ("unshard.sync.steps", "unshard.sync.batch")
+    wrong = [
+        f"{place(path)}:{node.lineno} imports {node.module}"
+        for folder in shared
+        for path in (PACKAGE.parent / folder.replace(".", "/")).glob("*.py")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("unshard.sync")
+        and not (node.module or "").startswith(shared)
+    ]
+    assert wrong == []
 
 
 def test_relative_imports_are_not_used() -> None:

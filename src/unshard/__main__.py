@@ -9,7 +9,7 @@ _CLIENT_LIBRARY = re.compile(r"lib(mariadb|mysqlclient|perconaserverclient)\S*?\
 
 
 def main() -> None:
-    """Entry point of the script."""
+    """Run the script."""
     try:
         with loading():
             from unshard.cli.app import main as run

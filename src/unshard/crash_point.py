@@ -1,6 +1,7 @@
 """Named places where a test may let the process die, as a power cut would, or freeze, as a paused machine does.
 
-`reach("batch-planned")` stands just before or just after a durable write. It does nothing, unless the environment asks:
+`reach("batch-planned")` is called just before or just after a durable write. It does nothing, unless the environment
+asks:
 
 * `UNSHARD_CRASH_AT=name` or `name:nth` — the process is killed with SIGKILL when it reaches that name for the nth time
   (first by default; each process counts for itself).
@@ -32,7 +33,7 @@ _reached: Counter[str] = Counter()
 
 
 def reach(name: str) -> None:
-    """Die here if the environment names this place and the count is right; else return at once.
+    """Kill this process if the environment names this place and the count is right; else return at once.
 
     Cheap enough for once a chunk or a batch, not for once a row.
     """
@@ -83,7 +84,7 @@ def _die() -> None:
 
 
 def _between(ancestor: int) -> list[int]:
-    """The processes from below that ancestor down to this one's parent; none where it isn't an ancestor."""
+    """Return the processes from below the ancestor down to this one's parent; none where it isn't an ancestor."""
     line: list[int] = []
     parent = os.getppid()
     while parent != ancestor:

@@ -18,13 +18,15 @@ Every error that a user can see is one `UnshardError`::
      ├─ ClusterError    master, workers, ctl, and what they say to each other
      └─ EngineError     Spark itself
 
-Codes, texts and hints stand in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a
-Spark task to the driver as the dict of `to_dict`, never as a traceback.
+Codes, texts and hints are in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a
+Spark task to the driver as the dict of `to_dict`, never as a traceback. As a value (`enclose`, `disclose`) it reaches
+the user whole, and Spark does not repeat a task that can only fail again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -51,11 +53,12 @@ class Where:
         return ", ".join(f"{name} {value}" for name, value in named if value)
 
     def to_dict(self) -> dict[str, str | None]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {"source": self.source, "table": self.table, "position": self.position, "file": self.file}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, str | None]) -> Where:
+        """Read the form of `to_dict`."""
         return cls(form["source"], form["table"], form["position"], form["file"])
 
 
@@ -80,17 +83,18 @@ class UnshardError(Exception):
 
     @property
     def message(self) -> str:
+        """Text of the catalogue for the code, with the values filled in."""
         return CATALOGUE[self.code].message.format_map(self.values)
 
     @property
     def hint(self) -> str:
-        """What to do; the names in its commands stand in `values` where they are known."""
+        """The remedy. Names in its commands come from `values` where they are known."""
         known = {"task_file": "TASK.yaml", "source_id": self.where.source or "SOURCE", **self.values}
         return CATALOGUE[self.code].hint.format_map(known)
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call may succeed when it is made again with nothing changed by a human."""
+        """True if the same call may succeed when it is made again with nothing changed by a human."""
         return CATALOGUE[self.code].retryable
 
     def __str__(self) -> str:
@@ -102,12 +106,12 @@ class UnshardError(Exception):
         return (type(self), (self.code, self.where, self.cause, self.values))
 
     def at(self, **place: str | None) -> UnshardError:
-        """The same error with more of its place known; parts already set are kept."""
+        """Return the same error with further parts of its place; parts that are set stay."""
         known = {name: value for name, value in self.where.to_dict().items() if value is not None}
         return type(self)(self.code, Where(**{**place, **known}), self.cause, self.values)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `error_from_dict`."""
+        """Return the JSON form, which `error_from_dict` reads."""
         return {
             "kind": type(self).__name__,
             "code": self.code,
@@ -118,58 +122,86 @@ class UnshardError(Exception):
 
 
 class ConfigError(UnshardError):
+    """An error in a task or source file."""
+
     scope = "config"
 
 
 class CheckError(UnshardError):
+    """A check before the start has failed."""
+
     scope = "config"
 
 
 class SourceError(UnshardError):
+    """An error of the upstream server, or of the connection to it."""
+
     scope = "source"
 
 
 class TargetError(UnshardError):
+    """An error of the downstream server, or of the connection to it."""
+
     scope = "target"
 
 
 class BinlogError(UnshardError):
+    """An error in the bytes of a binlog or relay file."""
+
     scope = "source"
 
 
 class RelayError(UnshardError):
+    """An error of the relay log on disk."""
+
     scope = "source"
 
 
 class DumpError(UnshardError):
+    """An error in writing or reading dump files."""
+
     scope = "source"
 
 
 class LoadError(UnshardError):
+    """An error of the full load."""
+
     scope = "target"
 
 
 class SyncError(UnshardError):
+    """An error in planning or applying batches."""
+
     scope = "target"
 
 
 class DdlError(UnshardError):
+    """A DDL statement that can't be carried out."""
+
     scope = "target"
 
 
 class ShardError(UnshardError):
+    """An error of sharding DDL over the tables that are merged."""
+
     scope = "target"
 
 
 class CompareError(UnshardError):
+    """An error in comparing the rows of both ends."""
+
     scope = "target"
 
 
 class ClusterError(UnshardError):
+    """An error of a master, worker or ctl, or of a message between them."""
+
     scope = "cluster"
 
 
 class EngineError(UnshardError):
+    """An error of Spark itself."""
+
     scope = "engine"
 
 
@@ -177,17 +209,17 @@ KINDS: dict[str, type[UnshardError]] = {kind.__name__: kind for kind in UnshardE
 
 
 def error_from_dict(form: dict[str, Any]) -> UnshardError:
-    """The error that `UnshardError.to_dict` wrote."""
+    """Return the error that `UnshardError.to_dict` wrote."""
     return KINDS[form["kind"]](form["code"], Where.from_dict(form["where"]), form["cause"], form["values"])
 
 
 def is_retryable(error: Exception) -> bool:
-    """Whether the failed call may be made again as it was; the question that `retry.retrying` asks."""
+    """Return whether the failed call may be made again as it was. `retry.retrying` asks it."""
     return isinstance(error, UnshardError) and error.retryable
 
 
 def bounded(text: str) -> str:
-    """The text, without its middle where it is very long: a statement may have any length."""
+    """Return the text, without its middle where it is very long: a statement may have any length."""
     more = len(text) - LONGEST_TEXT
     if more <= 0:
         return text
@@ -196,8 +228,27 @@ def bounded(text: str) -> str:
 
 
 def told_together(group: ExceptionGroup[Exception]) -> str:
-    """The errors of a group one below the other. One that is no UnshardError is raised as it is."""
+    """Return the errors of a group, one below the other. One that is no UnshardError is raised as it is."""
     _, others = group.split(UnshardError)
     if others is not None:
         raise others
     return "\n".join(str(error) for error in group.exceptions)
+
+
+# How the result of a Spark task comes back to the driver: a value or one of our errors, as JSON bytes.
+
+
+def enclose(work: Callable[[], Any]) -> bytes:
+    """Run `work` inside a task; return its JSON-ready value, or the UnshardError that it raised, as bytes."""
+    try:
+        return json.dumps({"value": work()}).encode()
+    except UnshardError as error:
+        return json.dumps({"error": error.to_dict()}, default=str).encode()
+
+
+def disclose(outcome: bytes) -> Any:
+    """Return, on the driver, the value that `enclose` wrote. Raises the error if the task met one."""
+    form = json.loads(outcome)
+    if "error" in form:
+        raise error_from_dict(form["error"])
+    return form["value"]

@@ -31,7 +31,7 @@ _GIVE_UP: ContextVar[Event | None] = ContextVar("give_up", default=None)
 
 
 def pauses(longest: float = LONGEST_PAUSE_SECONDS) -> Iterator[float]:
-    """The pause, in seconds, after each failure of a row of them; without end."""
+    """Yield the pause in seconds after each failure in a row, without end."""
     ceiling = FIRST_PAUSE_SECONDS
     while True:
         yield random.uniform(0, ceiling)
@@ -40,7 +40,7 @@ def pauses(longest: float = LONGEST_PAUSE_SECONDS) -> Iterator[float]:
 
 @contextmanager
 def given_up_by(event: Event) -> Iterator[None]:
-    """Once `event` is set nothing is tried again by this thread, and a pause in hand ends."""
+    """Let this thread try nothing again once `event` is set, and end a pause under way."""
     token = _GIVE_UP.set(event)
     try:
         yield
@@ -49,12 +49,13 @@ def given_up_by(event: Event) -> Iterator[None]:
 
 
 def given_up() -> bool:
-    """Whether the caller is told to give up; for one that waits by itself."""
+    """Return whether the caller has to give up; for one that waits by itself."""
     event = _GIVE_UP.get()
     return event is not None and event.is_set()
 
 
-def _rest(seconds: float) -> None:
+def rest(seconds: float) -> None:
+    """Pause. Returns early where the caller has to give up."""
     event = _GIVE_UP.get()
     if event is None:
         time.sleep(seconds)
@@ -66,11 +67,11 @@ def retrying(
     operation: Callable[[], T],
     again: Callable[[Exception], bool] = is_retryable,
     attempts: int = ATTEMPTS,
-    pause: Callable[[float], None] = _rest,
+    pause: Callable[[float], None] = rest,
 ) -> T:
     """Call `operation` until it succeeds, fails for good, or has failed `attempts` times; then its error goes up.
 
-    So it does at once where the caller is told to give up (`given_up_by`).
+    So it does at once where the caller has to give up (`given_up_by`).
     """
     waits, give_up = pauses(), _GIVE_UP.get()
     for _ in range(attempts - 1):

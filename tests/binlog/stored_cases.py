@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from server_tool import ask
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
-from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
+from support.binlog_tools import ask
+from support.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
+from unshard.testing.servers import MariadbServer, program
 
 STORED = Path(__file__).parent / "stored"
 

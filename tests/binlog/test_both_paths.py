@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from support.both_paths import Made, by_dump, create_copies, make, write
 from unshard.model.change import IMAGE_FIELDS
-from unshard.testing.both_paths import Made, by_dump, create_copies, make, write
 from unshard.testing.servers import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 

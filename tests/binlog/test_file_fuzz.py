@@ -13,7 +13,7 @@ from test_index_xa import prepare_body
 from test_rows_types import EVERYTHING
 from test_tagged_gtids import TAG_ONE_1, TAG_ONE_2
 
-from binlog_fuzz import campaign
+from support.binlog_fuzz import campaign
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

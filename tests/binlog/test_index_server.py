@@ -16,8 +16,7 @@ from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import EndOfData, PlainStatement, Rotate, TransactionRange, splits
 from unshard.errors import BinlogError, Where
 from unshard.model.table import TableName
-from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import MariadbServer, program
 
 pytestmark = pytest.mark.server
 

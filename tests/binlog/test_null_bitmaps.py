@@ -102,7 +102,8 @@ def test_every_single_null_of_a_server(source_server: MariadbServer, schema: str
                 f"CREATE TABLE {schema}.t{width} ({listed})", f"INSERT INTO {schema}.t{width} VALUES {made}"
             )
         end = current_location(connection, identify(connection))
-        assert begin is not None and end is not None
+        assert begin is not None
+        assert end is not None
         known = {name: read_table(connection, name) for name in (TableName(schema, f"t{width}") for width in WIDTHS)}
     data = (source_server.data / begin.position.file).read_bytes()
     found = decode_range(

@@ -9,7 +9,7 @@ from captured import capture
 from made_events import File, take
 from row_images import NAME, decode, int_column, map_table, packed, table_of
 
-from unshard.binlog.partial import PartialImages, Present
+from unshard.binlog.images import PartialImages, Present
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Column, Table
@@ -143,7 +143,8 @@ def test_images_that_lack_a_hidden_hash_alone_are_whole() -> None:
     whole = [row for _, batch in found.batches for row in zip(*(one.to_pylist() for one in batch.columns), strict=True)]
     assert sorted(whole) == [(Op.DELETE, 0, 5, 6, None), (Op.DELETE, 1, 7, 8, 0)]
     (partial,) = found.partial
-    assert partial.present == (frozenset({0}), None) and rows_of(partial) == [(Op.DELETE, 2, 9)]
+    assert partial.present == (frozenset({0}), None)
+    assert rows_of(partial) == [(Op.DELETE, 2, 9)]
 
 
 @pytest.mark.parametrize(

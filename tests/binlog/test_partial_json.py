@@ -8,7 +8,7 @@ import pytest
 from made_events import File, take
 from row_images import decode, int_column, map_table, table_of
 
-from unshard.binlog.partial import Present
+from unshard.binlog.images import Present
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Column

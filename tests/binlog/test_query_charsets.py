@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.statements import LETTERS, carried_over, last_query
 from unshard.mysql.connection import rows
 from unshard.testing.servers import MariadbServer
-from unshard.testing.statements import LETTERS, carried_over, last_query
 
 
 @pytest.mark.parametrize("charset", LETTERS)

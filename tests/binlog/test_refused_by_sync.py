@@ -11,7 +11,7 @@ from struct import pack
 import pytest
 from made_events import File
 
-from row_batches import Target
+from support.row_batches import Target
 from unshard.binlog.events import REFUSED, event_of
 from unshard.errors import BinlogError, UnshardError, error_from_dict
 from unshard.model.position import Location, Position
@@ -100,8 +100,10 @@ def test_it_is_refused_by_name_and_place(place: Target, case: str, tmp_path: Pat
     file.xid(1)
     place.fill("t", [])
     error = carried(place, Folder(tmp_path, file))
-    assert isinstance(error, BinlogError) and error.code.startswith(code), error
-    assert error.where.position == f"{FILE}:{at}" and error.where.source == "s1"
+    assert isinstance(error, BinlogError), error
+    assert error.code.startswith(code), error
+    assert error.where.position == f"{FILE}:{at}"
+    assert error.where.source == "s1"
     assert named in str(error)
     assert place.rows("t") == [], "nothing of the batch is applied"
 
@@ -116,8 +118,10 @@ def test_every_event_that_is_not_handled_is_refused_by_its_name(place: Target, w
             begin(file)
         at = file.event(code, bytes(20))
         error = carried(place, Folder(tmp_path, file))
-        assert isinstance(error, BinlogError) and error.code == "BINLOG-004", code
-        assert event_of(code).name in str(error) and error.where.position == f"{FILE}:{at}"
+        assert isinstance(error, BinlogError), code
+        assert error.code == "BINLOG-004", code
+        assert event_of(code).name in str(error)
+        assert error.where.position == f"{FILE}:{at}"
 
 
 WHOLE = b"\x01\x01\x00\x05\0\0\0\x00\x06\0\0\0"
@@ -132,8 +136,10 @@ def test_rows_cut_at_any_byte_are_refused(place: Target, length: int, tmp_path: 
     file.xid(1)
     place.fill("t", [])
     error = carried(place, Folder(tmp_path, file))
-    assert isinstance(error, BinlogError) and error.code in ("BINLOG-021", "BINLOG-023")
-    assert error.where.position == f"{FILE}:{at}" and place.rows("t") == []
+    assert isinstance(error, BinlogError)
+    assert error.code in ("BINLOG-021", "BINLOG-023")
+    assert error.where.position == f"{FILE}:{at}"
+    assert place.rows("t") == []
 
 
 def test_the_same_without_the_bad_event_is_applied(place: Target, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from row_metadata import TOLD, between_texts, read_by_metadata
+from support.row_metadata import TOLD, between_texts, read_by_metadata
 from unshard.binlog.table_map import MetadataReader, read_optional
 from unshard.testing.servers import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB

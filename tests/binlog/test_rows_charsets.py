@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from captured import Captured, capture
 
+from support.conversions import candidates, decoded
 from unshard.dump.read import read_rows
 from unshard.errors import BinlogError, DumpError
 from unshard.mysql import charsets
-from unshard.testing.conversions import candidates, decoded
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

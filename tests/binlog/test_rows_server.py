@@ -9,10 +9,10 @@ import pytest
 from captured import Captured, capture, rows_of
 from test_rows_types import EVERYTHING
 
+from support.both_paths import by_dump, make
 from unshard.errors import BinlogError
 from unshard.kernels.literals import render
 from unshard.model.change import Op
-from unshard.testing.both_paths import by_dump, make
 from unshard.testing.servers import MariadbServer
 from unshard.testing.type_cases import COMMON
 

@@ -210,7 +210,8 @@ def test_a_reader_that_has_seen_enough_meets_no_traceback(tmp_path: Path) -> Non
     path.write_bytes(file.data)
     command = [sys.executable, "-m", "unshard", "binlog", "show", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == ""

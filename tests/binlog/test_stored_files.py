@@ -10,7 +10,7 @@ import pytest
 from stored_cases import CASES, STORED
 from tool_values import same
 
-from binlog_listing import listed
+from support.binlog_listing import listed
 from unshard.binlog.headers import read_format
 from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.index import walk

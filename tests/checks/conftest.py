@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from task_runs import TaskFiles
+from support.target_servers import BUILT_IN_COLLATIONS
+from support.task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 
 
 @pytest.fixture(scope="session")
 def changed_source() -> Iterator[MariadbServer]:
-    with MariadbServer() as server:
+    with MariadbServer(BUILT_IN_COLLATIONS) as server:
         yield server
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checked import found, mended, with_keys
-from task_runs import TaskFiles
+from support.checked_tasks import found, mended, with_keys
+from support.task_runs import TaskFiles
 from unshard.checks.result import Finding
 from unshard.testing.servers import MariadbServer
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from checked import as_user, found, mended, report_of, statement, with_keys, with_source
-from task_runs import TaskFiles
+from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
+from support.task_runs import TaskFiles
 from unshard.errors import SourceError
 from unshard.testing.servers import MariadbServer
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import pytest
 
-from checked import found, mended, report_of, with_keys
-from task_runs import TaskFiles, newest, wait_until
+from support.checked_tasks import found, mended, report_of, with_keys
+from support.task_runs import TaskFiles, newest, wait_until
 from unshard.checks import server as settings
 from unshard.checks.facts import LogFilters, SourceFacts, log_filters, read_facts
 from unshard.config.files import load_source, load_task
@@ -75,10 +75,12 @@ def with_settings(facts: SourceFacts, **values: str) -> SourceFacts:
 def test_log_bin_and_server_id(facts: SourceFacts) -> None:
     assert list(settings.binlog_enable(facts)) == []
     (off,) = settings.binlog_enable(with_settings(facts, log_bin="OFF"))
-    assert off.severity == "fail" and "log_bin" in off.instruction
+    assert off.severity == "fail"
+    assert "log_bin" in off.instruction
     assert list(settings.server_id(facts)) == []
     (zero,) = settings.server_id(with_settings(facts, server_id="0"))
-    assert zero.severity == "warn" and zero.instruction.startswith("SET GLOBAL server_id")
+    assert zero.severity == "warn"
+    assert zero.instruction.startswith("SET GLOBAL server_id")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,9 @@ def test_schemas_that_are_not_logged(facts: SourceFacts, schema: str) -> None:
     assert list(settings.binlog_db(facts)) == []
     assert list(settings.binlog_db(replace(facts, filters=LogFilters((schema, "other"), ("other",))))) == []
     (other,) = settings.binlog_db(replace(facts, filters=LogFilters(("other",))))
-    assert other.severity == "fail" and schema in other.short_error and "binlog_do_db" in other.instruction
+    assert other.severity == "fail"
+    assert schema in other.short_error
+    assert "binlog_do_db" in other.instruction
     (left_out,) = settings.binlog_db(replace(facts, filters=LogFilters(left=(schema,))))
     assert "binlog_ignore_db" in left_out.short_error
 
@@ -119,12 +123,14 @@ def test_binlog_filters_that_cannot_be_asked_are_told(files: TaskFiles, changed_
     with session(asked, "source") as connection:
         filters = log_filters(connection, identify(connection))
     changed_source.run(f"DROP USER {user}@'%'")
-    assert "denied" in filters.fault.lower() and not filters.taken
+    assert "denied" in filters.fault.lower()
+    assert not filters.taken
 
 
 def test_what_could_not_be_asked_is_a_warning(facts: SourceFacts) -> None:
     (finding,) = settings.binlog_db(replace(facts, filters=LogFilters(fault="Access denied")))
-    assert finding.severity == "warn" and "Access denied" in finding.short_error
+    assert finding.severity == "warn"
+    assert "Access denied" in finding.short_error
 
 
 def test_binlog_filters_are_read_from_the_server(files: TaskFiles, schema: str) -> None:
@@ -149,7 +155,8 @@ def test_the_place_of_meta(files: TaskFiles, changed_source: MariadbServer) -> N
         ({"binlog_name": end.file, "binlog_pos": 5}, "no event begins"),
     ):
         (finding,) = found(meta(files, **start), "meta position check")
-        assert finding.severity == "fail" and told in finding.short_error
+        assert finding.severity == "fail"
+        assert told in finding.short_error
 
 
 def test_the_gtid_of_meta(files: TaskFiles) -> None:

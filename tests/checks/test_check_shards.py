@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checked import found, report_of, statement, with_keys
-from task_runs import TaskFiles
+from support.checked_tasks import found, report_of, statement, with_keys
+from support.task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.dump.metadata import DumpHeader, write_header
@@ -97,6 +98,21 @@ def test_shards_that_differ_while_they_are_copied_make_it_a_warning(merge: TaskF
     (folder / ".unshard").mkdir(parents=True)
     write_header(folder, header)
     assert {finding.severity for finding in found(files, SAME)} == {"warn"}
+
+
+def test_in_optimistic_mode_the_join_of_shards_is_told(merge: TaskFiles) -> None:
+    files = with_keys(merge, shard_mode="optimistic").write()
+    create(merge, "s1", "o_1", "id INT PRIMARY KEY")
+    create(merge, "s2", "o_1", "id INT PRIMARY KEY")
+    assert found(files, SAME) == []
+    create(merge, "s2", "o_2", "id BIGINT PRIMARY KEY, v VARCHAR(10) NOT NULL DEFAULT 'x'")
+    (finding,) = found(files, SAME)
+    assert finding.severity == "warn"
+    assert "rows of tables without v get 'x'" in finding.short_error
+    create(merge, "s2", "o_3", "id INT PRIMARY KEY, v INT")
+    fault, joined = found(files, SAME)
+    assert (fault.severity, joined.severity) == ("fail", "warn")
+    assert re.search(r"rows of \S+o_3\S* of s2 and of \S+o_2\S* of s2: column v is .*int", fault.short_error)
 
 
 def test_tables_that_do_not_merge_may_differ(merge: TaskFiles) -> None:

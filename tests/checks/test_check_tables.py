@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from checked import found, mended, report_of, statement, with_keys
-from task_runs import TaskFiles
+from support.checked_tasks import found, mended, report_of, statement, with_keys
+from support.task_runs import TaskFiles
 from unshard.model.table import TableName
 from unshard.target.filled import FilledTables
 from unshard.testing.servers import MariadbServer
@@ -42,7 +42,8 @@ def test_a_unique_key_will_do_unless_a_primary_key_is_asked_for(
 def test_foreign_keys(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
     changed_source.run(f"CREATE TABLE {schema}.child (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES {schema}.t (id))")
     (finding,) = found(files, TABLES)
-    assert finding.severity == "warn" and "foreign_key_checks: 1" in finding.instruction
+    assert finding.severity == "warn"
+    assert "foreign_key_checks: 1" in finding.instruction
     target = {"host": "127.0.0.1", "port": files.target.port, "user": "root", "session": {"foreign_key_checks": 1}}
     assert found(with_keys(files, target_database=target), TABLES) == []
     changed_source.run(
@@ -50,7 +51,8 @@ def test_foreign_keys(files: TaskFiles, changed_source: MariadbServer, schema: s
         " ON DELETE CASCADE)"
     )
     finding = found(files, TABLES)[0]
-    assert finding.severity == "fail" and "not in the source's binlog" in finding.short_error
+    assert finding.severity == "fail"
+    assert "not in the source's binlog" in finding.short_error
     assert found(with_keys(files, target_database=target), TABLES) == []
 
 
@@ -158,7 +160,8 @@ def test_target_names_that_differ_in_case(files: TaskFiles, changed_source: Mari
     with MariadbServer({"lower_case_table_names": "1"}) as folding:
         own = replace(files, target=folding)
         (finding,) = found(own, "same table name checker")
-        assert finding.severity == "fail" and "same table name in case-insensitive" in finding.short_error
+        assert finding.severity == "fail"
+        assert "same table name in case-insensitive" in finding.short_error
         route = {"schema-pattern": schema, "table-pattern": "T", "target-schema": schema, "target-table": "other"}
         routed = with_keys(replace(own, instance={"route-rules": ["r"]}), routes={"r": route}, case_sensitive=True)
         assert found(routed, "same table name checker") == []
@@ -206,7 +209,8 @@ def test_an_error_on_the_way_is_a_failure_of_that_check(
     own = with_keys(files, routes={"r": route}, column_mappings={"m": mapping})
     own = replace(own, instance={"route-rules": ["r"], "column-mapping-rules": ["m"]})
     (finding,) = found(own, "auto-increment key checking")
-    assert finding.severity == "fail" and finding.short_error.startswith("CONFIG-007")
+    assert finding.severity == "fail"
+    assert finding.short_error.startswith("CONFIG-007")
     assert not report_of(own).passed
 
 
@@ -217,7 +221,9 @@ def test_rows_that_the_load_would_refuse_are_told_before_the_dump(
     assert found(files, ROWS) == []
     files.target.run(f"INSERT INTO {schema}.t VALUES (1, 'of others')")
     (finding,) = found(files, ROWS)
-    assert finding.severity == "fail" and "LOAD-026" in finding.short_error and "1 row" in finding.short_error
+    assert finding.severity == "fail"
+    assert "LOAD-026" in finding.short_error
+    assert "1 row" in finding.short_error
     assert "incremental-import" in finding.instruction
     merging = {"own": {"dir": str(files.folder / "dump"), "incremental-import": True}}
     assert found(with_keys(files, loaders=merging), ROWS) == []
@@ -229,4 +235,5 @@ def test_rows_that_the_load_would_refuse_are_told_before_the_dump(
         assert found(files, ROWS) == []
         records.note_earlier(connection)
     (finding,) = found(files, ROWS)
-    assert "LOAD-025" in finding.short_error and "--reset" in finding.instruction
+    assert "LOAD-025" in finding.short_error
+    assert "--reset" in finding.instruction

@@ -11,10 +11,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from checked import as_user, report_of, with_keys, with_source
-from task_runs import TaskFiles
-from unshard.checks.items import ITEMS
+from support.checked_tasks import as_user, report_of, with_keys, with_source
+from support.task_runs import TaskFiles
 from unshard.checks.result import CheckReport, Finding, Result
+from unshard.checks.run import ITEMS
 from unshard.config.task import CheckingItem
 from unshard.ctl.tables import rendered
 from unshard.errors import ConfigError, TargetError
@@ -57,7 +57,9 @@ def test_the_table_on_a_terminal() -> None:
     for part in rendered("check-task", report.to_dict(10, 0)):
         console.print(part, markup=False)
     told = text.getvalue()
-    assert "broken" in told and "  mend it" in told and "doubtful" not in told
+    assert "broken" in told
+    assert "  mend it" in told
+    assert "doubtful" not in told
     assert "1 of 2 fine, 0 warned, 1 failed" in told
 
 
@@ -107,7 +109,8 @@ def test_names_that_are_no_items_are_wrong_use(files: TaskFiles) -> None:
     assert "primary_key" in done.stderr
     unknown = unshard(with_keys(files, ignore_checking_items=["binlog_formt"]), "ctl", "check-task")
     assert unknown.returncode == 1
-    assert unknown.stderr.startswith("CONFIG-001") and "binlog_format" in unknown.stderr
+    assert unknown.stderr.startswith("CONFIG-001")
+    assert "binlog_format" in unknown.stderr
 
 
 @pytest.mark.parametrize(("expression", "code"), [("v = 'x", "CONFIG-020"), ("w = 'x'", "CONFIG-021")])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from checked import found, report_of
-from task_runs import TaskFiles
+from support.checked_tasks import found, report_of
+from support.task_runs import TaskFiles
 from unshard.checks.run import require
 from unshard.errors import CheckError
 

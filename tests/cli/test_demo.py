@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
+from support.demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
 from unshard.cli.demo.proof import AppliedCounts, OpenBatchCount, Proof, Sum
 from unshard.model.position import Position
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from target_servers import new_target
+from support.target_servers import new_target
 from unshard.cli.demo.proof import Proof, prove
 from unshard.cli.demo.scene import Shard
 from unshard.model.table import TableName

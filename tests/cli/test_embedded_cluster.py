@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
 from unshard.config.files import parse_source, parse_task
@@ -125,7 +125,8 @@ def test_who_waits_for_an_error_to_pass_says_for_which_and_since_when_nothing_wo
     running.join()
     waits = [reading.waits for reading in read if reading.waits is not None]
     assert {one.since for one in waits} == {waits[0].since}
-    assert len({one.until for one in waits}) == 2 and all(one.until > one.since for one in waits)
+    assert len({one.until for one in waits}) == 2
+    assert all(one.until > one.since for one in waits)
     assert {one.error for one in waits} == {
         "SOURCE-003 [source s0]: the connection to the source was lost: (2013, 'gone away')"
     }

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unshard.cli.app import app
-from unshard.cli.run_record import recorded
+from unshard.cli.run import recorded
 from unshard.ctl.runs import RunRecord, record_in, write_record
 from unshard.errors import LoadError
 
@@ -30,12 +30,21 @@ def told(*flags: str) -> str:
 @pytest.mark.parametrize("flags", [(), ("--master-addr", GONE)], ids=["by the folder", "by the address"])
 def test_a_run_that_an_error_ended_is_told_with_the_error_and_what_to_do(flags: tuple[str, ...]) -> None:
     error = LoadError("LOAD-001", values={"fault": "there is no such folder"})
-    with pytest.raises(LoadError), recorded(Path("unshard.run"), "shop", redact=False) as run:
-        run.at(GONE)
-        raise error
+
+    def fail() -> None:
+        with recorded(Path("unshard.run"), "shop", redact=False) as run:
+            run.at(GONE)
+            raise error
+
+    with pytest.raises(LoadError, match="LOAD-001"):
+        fail()
     text = told(*flags)
-    assert text.startswith("CLUSTER-098") and "the run of task shop began at" in text and "and ended at" in text
-    assert "LOAD-001: this folder holds no dump" in text and error.hint in text and "refused" not in text
+    assert text.startswith("CLUSTER-098")
+    assert "the run of task shop began at" in text
+    assert "and ended at" in text
+    assert "LOAD-001: this folder holds no dump" in text
+    assert error.hint in text
+    assert "refused" not in text
 
 
 def test_a_run_that_was_killed_is_told_with_the_time_of_its_last_log_line() -> None:
@@ -43,9 +52,8 @@ def test_a_run_that_was_killed_is_told_with_the_time_of_its_last_log_line() -> N
     Path("unshard.addr").write_text(f"{GONE}\n")
     Path("unshard.log").write_text("{}\n")
     text = told()
-    assert (
-        text.startswith("CLUSTER-098") and "was killed, or its machine went down; the last line of its log is" in text
-    )
+    assert text.startswith("CLUSTER-098")
+    assert "was killed, or its machine went down; the last line of its log is" in text
 
 
 def test_a_run_that_was_stopped_is_told_so() -> None:
@@ -58,7 +66,8 @@ def test_a_record_tells_no_values_where_they_are_to_be_redacted() -> None:
     with pytest.raises(LoadError), recorded(Path("unshard.run"), "shop", redact=True):
         raise LoadError("LOAD-001", values={"fault": "row 4711"})
     record = record_in(Path("unshard.run"))
-    assert record is not None and record.outcome == "it was ended by LOAD-001"
+    assert record is not None
+    assert record.outcome == "it was ended by LOAD-001"
 
 
 def test_what_is_no_record_is_passed_over() -> None:

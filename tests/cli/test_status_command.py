@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from row_batches import BEGIN, END, Target
-from task_runs import TaskFiles
+from support.row_batches import BEGIN, END, Target
+from support.task_runs import TaskFiles
 from unshard.cli.status import show_status
 from unshard.config.files import load_files
 from unshard.model.position import Location
@@ -66,11 +66,14 @@ def test_before_the_first_start_and_checkpoint(files: TaskFiles, place: Target) 
 def test_every_table_and_rule_in_text(files: TaskFiles, place: Target) -> None:
     fill(place)
     text = shown(files, tables=True)
-    assert f"s1  at {BEGIN}, saved " in text and "backlog" in text
+    assert f"s1  at {BEGIN}, saved " in text
+    assert "backlog" in text
     assert f"open batch: {BEGIN} to {END}" in text
     lines = [line.split() for line in text.splitlines()]
-    assert ["table", *COUNTS] in lines and ["d.t", "9", "4", "2", "1", "1", "1", "1"] in lines
-    assert ["d.t", "filters.no-delete", "4"] in lines and ["other.t", "block-allow-list", "1,234"] in lines
+    assert ["table", *COUNTS] in lines
+    assert ["d.t", "9", "4", "2", "1", "1", "1", "1"] in lines
+    assert ["d.t", "filters.no-delete", "4"] in lines
+    assert ["other.t", "block-allow-list", "1,234"] in lines
     assert "filters.no-delete" not in shown(files)
 
 
@@ -79,8 +82,10 @@ def test_the_names_of_dm_in_json(files: TaskFiles, place: Target) -> None:
     (source,) = json.loads(shown(files, as_json=True))["sources"]
     assert source["sourceStatus"] == {"source": "s1"}
     sync: dict[str, Any] = source["subTaskStatus"][0]["sync"]
-    assert sync["syncerBinlog"] == f"({BEGIN.file}, {BEGIN.offset})" and sync["syncerBinlogGtid"] == "0-1-5"
-    assert sync["masterBinlog"].startswith("(") and sync["totalRows"] == 9
+    assert sync["syncerBinlog"] == f"({BEGIN.file}, {BEGIN.offset})"
+    assert sync["syncerBinlogGtid"] == "0-1-5"
+    assert sync["masterBinlog"].startswith("(")
+    assert sync["totalRows"] == 9
     assert sync["tables"] == [{"table": "d.t", **COUNTS, "filteredByRule": {"filters.no-delete": 4}}]
     assert sync["passedOver"] == [{"table": "other.t", "rule": "block-allow-list", "rowEvents": 1234}]
 
@@ -91,4 +96,5 @@ def test_tables_of_an_earlier_version_are_read_as_they_are(files: TaskFiles, pla
     place.server.run(f"ALTER TABLE {meta.ledger} DROP COLUMN filtered", f"DROP TABLE {meta.left_out}")
     (source,) = json.loads(shown(files, as_json=True))["sources"]
     sync = source["subTaskStatus"][0]["sync"]
-    assert sync["tables"][0]["filtered"] == 0 and sync["passedOver"] == []
+    assert sync["tables"][0]["filtered"] == 0
+    assert sync["passedOver"] == []

@@ -29,25 +29,52 @@ def shop(target: MariadbServer, store: str) -> Iterator[Shop]:
         yield shop
 
 
+MANY = 6000
+"""Rows whose changes are too many for a batch in the driver's process: Spark runs it."""
+
+
 @pytest.mark.parametrize("process", ["java", "spark.daemon"])
 def test_what_runs_the_batch_is_killed_in_its_middle(shop: Shop, process: str) -> None:
     worker = shop.cluster.worker("w1")
+    shop.until(shop.arrives(shop.add("s1", MANY)), "many rows arrive")
     with row_held(shop.target, TARGET.quoted):
-        for shard in SHARDS:
-            shop.sources["s1"].query(f"UPDATE {shard.quoted} SET note = CONCAT(note, '.')")
-        last = shop.add("s1")
+        last = change_all(shop)
         shop.until(lambda: stands_still(shop.target), "in the middle of a batch")
-        killed = [pid for pid in descendants(worker.pid) if process in command(pid)]
-        assert killed
-        for pid in killed:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill(worker.pid, process)
     shop.until(shop.arrives(last), "it goes on")
     shop.work("s1")
     shop.all_move()
     shop.are("Running")
     assert worker.runs
     shop.assert_exactly_once()
+
+
+def test_small_batches_go_on_without_spark(shop: Shop) -> None:
+    worker = shop.cluster.worker("w1")
+    kill(worker.pid, "java")
+    shop.work("s1")
+    shop.all_move()
+    assert not [pid for pid in descendants(worker.pid) if "java" in command(pid)]
+    shop.until(shop.arrives(change_all(shop)), "a large batch gets another engine")
+    assert [pid for pid in descendants(worker.pid) if "java" in command(pid)]
+    shop.are("Running")
+    shop.assert_exactly_once()
+
+
+def change_all(shop: Shop) -> int:
+    """Change all rows, which takes a batch that Spark runs; the id of a row that is added after it."""
+    for shard in SHARDS:
+        shop.sources["s1"].query(f"UPDATE {shard.quoted} SET note = CONCAT(note, '.')")
+    return shop.add("s1")
+
+
+def kill(worker: int, process: str) -> None:
+    """Kill the processes of a worker that have a word in their command lines."""
+    killed = [pid for pid in descendants(worker) if process in command(pid)]
+    assert killed
+    for pid in killed:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def descendants(pid: int) -> list[int]:

@@ -9,8 +9,10 @@ import httpx
 import pytest
 from shop import SHARDS, TARGET, Shop
 
+from unshard.metrics.sample import free_share
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.servers import MariadbServer
+from unshard.web.page.figures import LITTLE_FREE
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
@@ -63,13 +65,31 @@ def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
 def test_the_task_is_seen_and_paused(shop: Shop) -> None:
     shop.until(shop.arrives(shop.add("s1")), "the row arrives")
     shop.until(lambda: str(TARGET) in shown(shop, "tasks/shop/tables"), "the page has the target's table")
-    assert "All is fine" in shown(shop, "")
+    free = free_share(shop.cluster.folder)
+    full = free is not None and free < LITTLE_FREE  # the disk of this machine
+    assert ("The disk of worker" if full else "All is fine") in shown(shop, "")
     assert "✔ Done." in do(shop, "pause-task", name="shop")
     shop.are("Paused")
     last = shop.add("s1")
     assert not shop.arrives(last)()
     do(shop, "resume-task", name="shop")
     shop.until(shop.arrives(last), "the row arrives")
+
+
+def test_a_source_moves_to_the_free_worker(shop: Shop) -> None:
+    free = next(one["name"] for one in shop.workers() if one["stage"] == "free")
+    do(shop, "transfer-source", source="s1", worker=free)
+    shop.until(lambda: shop.serves("s1") == free, "the other worker serves it")
+    shop.until(shop.arrives(shop.add("s1")), "a row arrives by it")
+
+
+def test_a_relay_is_paused_and_resumed(shop: Shop) -> None:
+    do(shop, "pause-relay", sources="s2")
+    shop.until(lambda: "Resume the relay" in shown(shop, "cluster"), "the page shows that it is paused")
+    last = shop.add("s2")
+    do(shop, "resume-relay", sources="s2")
+    shop.until(shop.arrives(last), "the row arrives")
+    shop.until(lambda: "Resume the relay" not in shown(shop, "cluster"), "the page shows that it runs")
 
 
 def test_a_lock_is_told_until_all_shards_have_the_ddl(shop: Shop) -> None:
@@ -85,7 +105,7 @@ def test_a_lock_is_told_until_all_shards_have_the_ddl(shop: Shop) -> None:
 def test_a_silent_worker_is_seen(shop: Shop) -> None:
     free = next(one["name"] for one in shop.workers() if one["stage"] == "free")
     shop.cluster.worker(free).kill()
-    shop.until(lambda: "offline" in shown(shop, "cluster"), "the page shows the worker as offline")
+    shop.until(lambda: "</span> lost</span>" in shown(shop, "cluster"), "the page shows the worker as lost")
     do(shop, "offline-member", type="worker", name=free, typed=free)
     assert free not in [one["name"] for one in shop.workers()]
 
@@ -93,5 +113,5 @@ def test_a_silent_worker_is_seen(shop: Shop) -> None:
 def test_the_page_goes_on_behind_another_leader(shop: Shop) -> None:
     old = shop.cluster.leader()
     old.kill()
-    shop.until(lambda: "shop" in shown(shop, "") and "not of now" not in shown(shop, ""), "the other master shows it")
+    shop.until(lambda: "shop" in shown(shop, "") and "out of date" not in shown(shop, ""), "the other master shows it")
     assert shop.cluster.leader().name != old.name

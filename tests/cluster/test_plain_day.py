@@ -16,7 +16,7 @@ import yaml
 from shop import Shop
 
 from unshard.api.verbs import QueryStatus
-from unshard.config.access import token_hash
+from unshard.config.listener import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal
@@ -140,7 +140,8 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     assert ctl("binlog", "revert", *given)["result"]
     worker = shop.serves("s1")
     settings = yaml.safe_load(ctl("config", "worker", worker)["cfg"])
-    assert (settings["name"], settings["token"]) == (worker, "******") and settings["join"]
+    assert (settings["name"], settings["token"]) == (worker, "******")
+    assert settings["join"]
     for one in ctl("list-member", "--master")["members"][0]["master"]["masters"]:
         settings = yaml.safe_load(ctl("config", "master", one["name"])["cfg"])
         assert (settings["name"], settings["token"]) == (one["name"], "******")
@@ -259,7 +260,8 @@ def test_statements_that_targets_refuse_are_got_past_on_two_sources(shop: Shop) 
     for number, (column, (verb, *sqls)) in enumerate(given.items(), 2):
         stock.refuse(column, number)
         for told in stock.binlog(verb, *sqls):
-            assert told.startswith(f"{verb} at mysql-bin.") and told.endswith(": the task goes on now")
+            assert told.startswith(f"{verb} at mysql-bin.")
+            assert told.endswith(": the task goes on now")
         stock.arrives()
         stock.assert_equal() if verb != "replace" else None
     shop.until(lambda: stock.binlog("list") == ["[]", "[]"], "what was given is used up")
@@ -278,7 +280,8 @@ def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
         for name, one in zip(stock.sources, stock.binlog("list"), strict=True)
     )
     table = on_a_terminal(shop, "binlog", "list", "stock")
-    assert all(f"({file}, {offset})" in table for file, offset in last.values()) and "skip" in table
+    assert all(f"({file}, {offset})" in table for file, offset in last.values())
+    assert "skip" in table
     for name, (file, offset) in last.items():
         assert ctl("binlog", "revert", "stock", "-s", name, "-b", f"{file}:{offset}")["result"]
     assert stock.binlog("list") == ["[]", "[]"]
@@ -289,7 +292,8 @@ def test_a_tracked_structure_is_shown_and_set(shop: Shop) -> None:
     stock, ctl = Stock(shop), shop.cluster.ctl
     stock.follows()
     for one in ctl("binlog-schema", "list", "stock", "stock", "items")["sources"]:
-        assert one["msg"].startswith("CREATE TABLE") and "`skipped`" in one["msg"]
+        assert one["msg"].startswith("CREATE TABLE")
+        assert "`skipped`" in one["msg"]
     assert "CREATE TABLE" in on_a_terminal(shop, "binlog-schema", "list", "stock", "stock", "items")
     words = ("binlog-schema", "update", "stock", "stock", "items", "--from-source")
     assert "pause-task stock first" in ctl(*words, code=1)["msg"]
@@ -304,7 +308,8 @@ def test_a_tracked_structure_is_shown_and_set(shop: Shop) -> None:
 
 def test_lines_by_a_pipe_are_carried_out(shop: Shop) -> None:
     done = shop.cluster.told(given="query-status shop\nlist-member --worker\nexit\nquery-status\n")
-    assert done.exit_code == 0 and done.stdout.count('"result": true') >= 2
+    assert done.exit_code == 0
+    assert done.stdout.count('"result": true') >= 2
 
 
 def test_a_task_is_stopped_and_started_again_where_it_was(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.result import RowClass, TableOutcome
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
-from unshard.dump.outcome import enclose
+from unshard.errors import enclose
 from unshard.model.position import Position
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.connection import Endpoint
@@ -70,7 +70,7 @@ class World:
             self.pass_time()
             after = [seen(self.target.get(int(key)), None) for (key,) in keys]
             looks = [KeyLook(*one).to_dict() for one in zip(keys, before, after, strict=True)]
-            found.append(enclose(lambda looks=looks: looks))  # type: ignore[misc]
+            found.append(enclose(lambda looks=looks: {"looks": looks, "source_seconds": 0.0}))  # type: ignore[misc]
             self.pass_time()
         return found
 
@@ -93,6 +93,9 @@ class WorldWatch:
 
     def has_passed(self, place: LogPlace) -> bool:
         return self.world.applied - self.world.random.randrange(2) >= place.position.offset
+
+    def left_for_another(self, place: LogPlace) -> None:
+        """The source never fails over."""
 
 
 def put(rows: dict[int, int], key: int, value: int | None) -> None:

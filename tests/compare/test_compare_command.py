@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from comparisons import run_file
-from task_runs import UNSHARD, TaskFiles
+from support.comparisons import run_file
+from support.task_runs import UNSHARD, TaskFiles
 from unshard.compare.sync_diff_file import load_diff_file
 from unshard.errors import CompareError
 from unshard.model.table import TableName
@@ -72,7 +72,8 @@ def test_exit_codes_and_json(files: TaskFiles, target_server: ThrowawayServer, s
     words = ("task.yaml", "-s", "s1.yaml")
     done = run(files.folder, *words)
     assert done.returncode == 0, done.stderr
-    assert "are equal" in done.stdout and "comparing 1 tables" in done.stderr
+    assert "are equal" in done.stdout
+    assert "comparing 1 tables" in done.stderr
     target_server.run(f"DELETE FROM {schema}.t_1 WHERE id = 2")
     done = run(files.folder, *words, "--json", "-q", "--parquet", "found.parquet")
     assert (done.returncode, done.stderr) == (1, "")
@@ -81,7 +82,8 @@ def test_exit_codes_and_json(files: TaskFiles, target_server: ThrowawayServer, s
     path = files.source_paths[0]
     path.write_text(path.read_text().replace(f"port: {files.sources['s1'].port}", "port: 1"))
     done = run(files.folder, *words)
-    assert done.returncode == 2 and "SOURCE-001" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "SOURCE-001" in done.stdout, done.stdout + done.stderr
 
 
 def test_wrong_use_is_told_before_anything_begins(tmp_path: Path) -> None:
@@ -89,9 +91,11 @@ def test_wrong_use_is_told_before_anything_begins(tmp_path: Path) -> None:
     assert run(tmp_path, "task.yaml").returncode == 2
     assert run(tmp_path, "--config", "diff.toml", "--where", "TRUE").returncode == 2
     done = run(tmp_path, "task.yaml", "-s", "s1.yaml", "--table", "orders")
-    assert done.returncode == 2 and "--table needs schema.table" in done.stderr
+    assert done.returncode == 2
+    assert "--table needs schema.table" in done.stderr
     done = run(tmp_path, "task.yaml", "-s", "s1.yaml")
-    assert done.returncode == 2 and "CONFIG-002" in done.stderr
+    assert done.returncode == 2
+    assert "CONFIG-002" in done.stderr
 
 
 @pytest.mark.scenarios
@@ -119,7 +123,8 @@ def test_a_file_of_sync_diff_inspector(
     (files.folder / "diff.toml").write_text(asked)
     target_server.run(f"UPDATE {schema}.t SET w = id WHERE id IN (2, 3)")
     done = run(files.folder, "--config", "diff.toml", "-q")
-    assert done.returncode == 1 and "fix-on-tidb0.sql has 1 statements" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "fix-on-tidb0.sql has 1 statements" in done.stdout, done.stdout + done.stderr
     run_file(target_server, files.folder / "out" / "fix-on-tidb0.sql")
     assert target_server.query(f"SELECT w FROM {schema}.t WHERE id = 1") == [(1,)]
 
@@ -151,7 +156,8 @@ def test_what_a_file_of_sync_diff_inspector_says(tmp_path: Path) -> None:
     found = load_diff_file(path)
     (side,) = found.sides()
     assert side.route(TableName("x", "t_7")) == TableName("x", "t")
-    assert found.wanted(TableName("x", "t")) and not found.wanted(TableName("x", "u"))
+    assert found.wanted(TableName("x", "t"))
+    assert not found.wanted(TableName("x", "u"))
     wish = found.wish_for(TableName("x", "t"))
     assert (wish.condition, *wish.ignored) == ("id < 4", "w")
     assert list(found.notices()) == [

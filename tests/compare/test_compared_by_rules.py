@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, kinds, only_table
-from task_runs import TaskFiles, TaskRun
+from support.comparisons import compared, kinds, only_table
+from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare import CompareWish
 from unshard.compare.result import RowClass
 from unshard.testing.servers import MariadbServer, ThrowawayServer
@@ -148,3 +148,21 @@ def test_a_table_that_the_account_no_longer_sees_and_a_source_that_has_gone(
     assert found.exit_code == 2
     assert [error.code for error in (*found.errors, *only_table(found).errors)] == ["SOURCE-001", "COMPARE-004"]
     source_server.run(f"DROP USER {user}@'127.0.0.1'")
+
+
+def test_sources_that_are_held_are_compared_at_one_place(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    files = files.write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        with flipped(source_server, f"UPDATE {schema}.t SET v = v + 1 WHERE id = %s + 1"):
+            found = compared(files, spark, hold_seconds=60.0)
+            assert (found.exit_code, found.notes) == (0, ())
+            (place,) = found.places
+            assert place.to_dict()["exact"]
+        run.catch_up()
+        found = compared(files, spark, hold_seconds=0.01)
+        assert (found.exit_code, len(found.notes)) == (0, 1)
+        assert "give a longer --hold" in found.notes[0]
+        source_server.run(f"DELETE FROM {schema}.t WHERE id = 1")  # it would wait for locks that are left

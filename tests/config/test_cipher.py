@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.config.cipher import KEY_PATH, decrypt, encrypt, use_key
 from unshard.config.database import DatabaseConfig
-from unshard.config.secret import read_secret, sealed
+from unshard.config.secret import KEY_PATH, decrypt, encrypt, read_secret, sealed, use_key
 from unshard.errors import ConfigError
 
 KEY = "0123456789abcdef" * 4

@@ -187,3 +187,17 @@ def test_a_source_is_read(files: Any) -> None:
     assert (source.checker.backoff_max, source.checker.backoff_rollback) == (300.0, 300.0)
     assert (source.purge.interval, source.purge.expires, source.purge.remain_space) == (3600, 0, 15)
     assert source.database.host == "127.0.0.1"
+
+
+def test_a_validator_in_a_task_that_follows_no_binlog_gives_a_notice(files: Any) -> None:
+    keys: dict[str, Any] = {
+        "validators": {"v": {"mode": "full"}, "off": {"mode": "none"}},
+        "mysql_instances": [
+            {"source-id": "s1", "validator-config-name": "v"},
+            {"source-id": "s2", "validator-config-name": "off"},
+        ],
+    }
+    assert files.read_task(**keys, task_mode="all").notices == ()
+    (notice,) = files.read_task(**keys, task_mode="full").notices
+    assert notice.startswith("mysql-instances[0].validator-config-name has no effect: task-mode full follows no binlog")
+    assert "`unshard compare` compares the rows that were loaded" in notice

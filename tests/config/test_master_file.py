@@ -40,7 +40,8 @@ def test_a_file_of_dm_is_read_and_its_etcd_told_of(tmp_path: Path) -> None:
 
 def test_without_a_file_it_has_a_name_and_listens_on_loopback() -> None:
     config = load_process(MasterConfig, "", {})
-    assert config.called.startswith("master-") and config.master_addr == "127.0.0.1:8261"
+    assert config.called.startswith("master-")
+    assert config.master_addr == "127.0.0.1:8261"
 
 
 @pytest.mark.parametrize(

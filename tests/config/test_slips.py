@@ -78,12 +78,16 @@ def test_a_slip_is_told_with_its_place_and_what_is_meant(
         parse_task(TASK.replace(sound, slip), "task.yaml")
     told = str(caught.value)
     assert caught.value.where.file == "task.yaml"
-    assert f"line {line}" in told and key in told and meant in told, told
-    assert "geheim" not in told and "heim" not in told
+    assert f"line {line}" in told, told
+    assert key in told, told
+    assert meant in told, told
+    assert "geheim" not in told
+    assert "heim" not in told
     if caught.value.code == "CONFIG-003":
         place, shown, mark = caught.value.cause.split("\n")
         column = int(place.split("column ")[1].split(",")[0].split(":")[0])
-        assert mark.index("^") - 7 <= column - 1 and shown.strip()
+        assert mark.index("^") - 7 <= column - 1
+        assert shown.strip()
 
 
 def test_the_mark_stands_below_the_slip() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from support.certificates import Authority
 from unshard.cli.app import app
 from unshard.ctl import client
-from unshard.testing.certificates import Authority
 from unshard.testing.proxy import FaultProxy
 
 GOOD = {"result": True, "msg": "", "tasks": []}
@@ -40,7 +40,8 @@ def nobody() -> str:
 def test_masters_are_tried_in_order_until_one_answers(master: Any) -> None:
     master.answers["query-status"] = (200, GOOD)
     done = ctl("query-status", "--master-addr", f"{nobody()},{master.address}", "--master-addr", nobody())
-    assert done.exit_code == 0 and json.loads(done.stdout) == GOOD
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == GOOD
     assert done.stdout == json.dumps(GOOD, indent=4) + "\n"
 
 
@@ -54,8 +55,11 @@ def test_no_answer_tells_why_for_each_master(master: Any) -> None:
     away = nobody()
     master.answers["query-status"] = (400, {"result": False, "msg": "CLUSTER-001: none", "error_code": "CLUSTER-001"})
     done = ctl("query-status", "--master-addr", f"{away},{master.address}")
-    assert done.exit_code == 1 and done.stdout == ""
-    assert "CLUSTER-041" in done.stderr and "refused" in done.stderr and "CLUSTER-001: none" in done.stderr
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "CLUSTER-041" in done.stderr
+    assert "refused" in done.stderr
+    assert "CLUSTER-001: none" in done.stderr
     master.answers["query-status"] = (503, {"result": False, "msg": "busy"})
     assert "busy" in ctl("query-status", "--master-addr", master.address).stderr
 
@@ -63,7 +67,9 @@ def test_no_answer_tells_why_for_each_master(master: Any) -> None:
 def test_without_a_master_it_says_how_to_name_one(master: Any) -> None:
     del master
     done = ctl("query-status")
-    assert done.exit_code == 1 and "CLUSTER-040" in done.stderr and "--master-addr" in done.stderr
+    assert done.exit_code == 1
+    assert "CLUSTER-040" in done.stderr
+    assert "--master-addr" in done.stderr
 
 
 def test_a_run_in_this_folder_is_found(master: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +95,12 @@ def test_a_run_is_found_whatever_its_log_is_called(
     assert ctl("query-status").exit_code == 0, "it is the only one that lives"
     Path("stock.addr").write_text(f"{other.address}\n")
     several = ctl("pause-task", "orders")
-    assert several.exit_code == 2 and "--master-addr" in several.stderr
+    assert several.exit_code == 2
+    assert "--master-addr" in several.stderr
     told = re.sub(r"[\s│]+", " ", several.stderr)
     assert f"{master.address} (orders.addr), {other.address} (stock.addr)" in told
-    assert master.verbs == ["query-status", "query-status"] and not other.asked
+    assert master.verbs == ["query-status", "query-status"]
+    assert not other.asked
 
 
 @pytest.mark.usefixtures("master")
@@ -104,7 +112,8 @@ def test_runs_that_were_all_killed_are_told_with_their_addresses(
     for number, address in enumerate(killed):
         Path(f"{number}.addr").write_text(address)
     told = ctl("query-status").stderr
-    assert "CLUSTER-041" in told and all(address in told for address in killed)
+    assert "CLUSTER-041" in told
+    assert all(address in told for address in killed)
 
 
 def test_a_run_in_this_folder_is_asked_about_a_task_s_file_too(
@@ -136,7 +145,8 @@ def test_a_no_is_printed_and_ends_with_1(master: Any) -> None:
     refused = {"result": False, "msg": "CLUSTER-008: there is no such source", "sources": []}
     master.answers["pause-task"] = (400, refused)
     done = ctl("pause-task", "orders", "--master-addr", master.address)
-    assert done.exit_code == 1 and json.loads(done.stdout) == refused
+    assert done.exit_code == 1
+    assert json.loads(done.stdout) == refused
 
 
 def test_the_token_is_shown_and_a_refusal_told(master: Any, tmp_path: Path) -> None:
@@ -148,16 +158,21 @@ def test_the_token_is_shown_and_a_refusal_told(master: Any, tmp_path: Path) -> N
     assert shown == ["Bearer unshard_abc", "Bearer unshard_def"]
     master.answers["stop-task"] = (403, {"result": False, "msg": "alice is a viewer"})
     done = ctl("stop-task", "x", "--master-addr", master.address)
-    assert done.exit_code == 1 and "CLUSTER-043" in done.stderr and "alice is a viewer" in done.stderr
+    assert done.exit_code == 1
+    assert "CLUSTER-043" in done.stderr
+    assert "alice is a viewer" in done.stderr
     gone = ctl("query-status", "--master-addr", master.address, "--token-file", str(tmp_path / "gone"))
-    assert gone.exit_code == 1 and "CONFIG-004" in gone.stderr
+    assert gone.exit_code == 1
+    assert "CONFIG-004" in gone.stderr
 
 
 @pytest.mark.parametrize("answer", [b"<html>a proxy</html>", b"[1]", b'{"detail": "Not Found"}', b"\xff"])
 def test_what_is_no_master_is_said(master: Any, answer: bytes) -> None:
     master.answers["query-status"] = (404, answer)
     done = ctl("query-status", "--master-addr", master.address)
-    assert done.exit_code == 1 and "CLUSTER-042" in done.stderr and "HTTP 404" in done.stderr
+    assert done.exit_code == 1
+    assert "CLUSTER-042" in done.stderr
+    assert "HTTP 404" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["query-status", "stop-task"])
@@ -173,7 +188,9 @@ def test_a_master_that_shows_no_sign_of_life_is_passed_over(
         assert ctl(verb, "x", "--master-addr", addresses).exit_code == 0
         none = ctl(verb, "x", "--rpc-timeout", "100ms", "--master-addr", silent)
     assert master.verbs == [verb]
-    assert none.exit_code == 1 and "CLUSTER-041" in none.stderr and "no answer within 0.1 s" in none.stderr
+    assert none.exit_code == 1
+    assert "CLUSTER-041" in none.stderr
+    assert "no answer within 0.1 s" in none.stderr
 
 
 def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(master: Any, other: Any) -> None:
@@ -187,8 +204,11 @@ def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(
 def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any, other: Any) -> None:
     other.hangs.add("stop-task")
     done = ctl("stop-task", "x", "--rpc-timeout", "4s", "--master-addr", f"{other.address},{master.address}")
-    assert done.exit_code == 1 and "CLUSTER-045" in done.stderr and "query-status" in done.stderr
-    assert other.verbs == ["stop-task"] and master.asked == []
+    assert done.exit_code == 1
+    assert "CLUSTER-045" in done.stderr
+    assert "query-status" in done.stderr
+    assert other.verbs == ["stop-task"]
+    assert master.asked == []
 
 
 def test_what_only_looks_goes_on_where_the_leader_went_with_it_and_a_change_does_not(master: Any, other: Any) -> None:
@@ -197,7 +217,8 @@ def test_what_only_looks_goes_on_where_the_leader_went_with_it_and_a_change_does
     addresses = f"{other.address},{master.address}"
     assert ctl("query-status", "--master-addr", addresses).exit_code == 0
     done = ctl("stop-task", "x", "--master-addr", addresses)
-    assert done.exit_code == 1 and "CLUSTER-087: gone" in done.stdout
+    assert done.exit_code == 1
+    assert "CLUSTER-087: gone" in done.stdout
     assert master.verbs == ["query-status"]
 
 
@@ -205,7 +226,8 @@ def test_what_only_looks_goes_on_where_the_leader_went_with_it_and_a_change_does
 def test_an_address_that_is_none_is_wrong_use(master: Any, address: str) -> None:
     del master
     done = ctl("query-status", "--master-addr", address)
-    assert done.exit_code == 2 and "--master-addr" in done.stderr
+    assert done.exit_code == 2
+    assert "--master-addr" in done.stderr
 
 
 def test_with_certificates_it_speaks_tls_and_holds_the_master_to_its_authority(master: Any, tmp_path: Path) -> None:
@@ -221,7 +243,9 @@ def test_with_certificates_it_speaks_tls_and_holds_the_master_to_its_authority(m
     assert ctl(*words, *pair).exit_code == 0
     other = Authority(tmp_path, "other")
     told = ctl("query-status", "--master-addr", master.address, "--ssl-ca", str(other.ca), *pair)
-    assert told.exit_code == 1 and "CLUSTER-041" in told.stderr and "certificate verify failed" in told.stderr
+    assert told.exit_code == 1
+    assert "CLUSTER-041" in told.stderr
+    assert "certificate verify failed" in told.stderr
     assert "CLUSTER-052" in ctl(*words[:-1], str(tmp_path / "gone.pem")).stderr
 
 

@@ -63,13 +63,16 @@ def test_an_import_stops_where_the_master_refuses(master: Any, tmp_path: Path) -
     ctl(master, "config", "export", "-d", str(tmp_path))
     master.answers["operate-source"] = (200, {"result": False, "msg": "no such host", "sources": []})
     done = ctl(master, "config", "import", "-d", str(tmp_path))
-    assert done.exit_code == 1 and "shop-01.yaml: no such host" in json.loads(done.stdout)["msg"]
+    assert done.exit_code == 1
+    assert "shop-01.yaml: no such host" in json.loads(done.stdout)["msg"]
     assert master.verbs == ["config-export", "operate-source"]
 
 
 def test_a_folder_of_something_else_is_refused(master: Any, tmp_path: Path) -> None:
     done = ctl(master, "config", "import", "-d", str(tmp_path))
-    assert done.exit_code == 1 and "CLUSTER-046" in done.stderr and master.asked == []
+    assert done.exit_code == 1
+    assert "CLUSTER-046" in done.stderr
+    assert master.asked == []
     (tmp_path / "taken").write_text("")
     master.answers["config-export"] = (200, KEPT)
     assert "CONFIG-002" in ctl(master, "config", "export", "-d", str(tmp_path / "taken")).stderr

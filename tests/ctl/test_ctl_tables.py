@@ -69,7 +69,9 @@ def test_a_task_that_stands_still_says_why_and_what_to_do() -> None:
     told = text_of("query-status", status(report("shop-02", stopped)))
     for part in ("shop-02", "orders", "Paused", "Sync", "lag 75 s", "backlog 3.2 MB", "at (mysql-bin.000003, 4)"):
         assert part in told
-    assert "no [space] left" in told and told.count("make room") == 1 and "at: (mysql-bin.000003, 99)" in told
+    assert "no [space] left" in told
+    assert told.count("make room") == 1
+    assert "at: (mysql-bin.000003, 99)" in told
 
 
 def test_each_unit_tells_how_far_it_is() -> None:
@@ -89,8 +91,12 @@ def test_each_unit_tells_how_far_it_is() -> None:
     lines = {line.split()[0]: line for line in told.splitlines() if line}
     assert "25.00 %  1,234 rows  1 of 4 tables  2.0 MB/s" in lines["a"]
     assert "50.00 %  1.0 MB of 2.0 MB" in lines["b"]
-    assert "lag unknown" in lines["c"] and "1,500 rows/s" in lines["c"] and "safe mode (behind" in lines["c"]
-    assert "waits for its turn" in lines["d"] and "InvalidUnit" not in told and "no task" in lines["e"]
+    assert "lag unknown" in lines["c"]
+    assert "1,500 rows/s" in lines["c"]
+    assert "safe mode (behind" in lines["c"]
+    assert "waits for its turn" in lines["d"]
+    assert "InvalidUnit" not in told
+    assert "no task" in lines["e"]
 
 
 def test_sharding_ddl_that_waits_and_a_paused_relay_are_told() -> None:
@@ -115,7 +121,9 @@ def test_all_tasks_in_short_have_the_broken_ones_first() -> None:
         {"taskName": "b", "taskStatus": "Error - Some error occurred in subtask", "sources": ["s1", "s2"]},
     ]
     lines = text_of("query-status", {"result": True, "msg": "", "tasks": tasks}).splitlines()
-    assert lines[1].startswith("b ") and "s1, s2" in lines[1] and lines[2].startswith("a ")
+    assert lines[1].startswith("b ")
+    assert "s1, s2" in lines[1]
+    assert lines[2].startswith("a ")
     assert "start-task" in text_of("query-status", {"result": True, "msg": "", "tasks": []})
     assert text_of("query-status", {"result": False, "msg": "no such task"}).strip() == "no such task"
 
@@ -136,8 +144,10 @@ def test_members() -> None:
     ]
     told = text_of("list-member", {"result": True, "msg": "", "members": members})
     lines = {line.split()[0]: line.split() for line in told.splitlines() if line}
-    assert lines["m1"] == ["m1", "yes", "yes", "127.0.0.1:1"] and lines["m2"] == ["m2", "NO", "127.0.0.1:2"]
-    assert lines["w1"] == ["w1", "bound", "s1", "127.0.0.1:3"] and lines["w2"] == ["w2", "offline"]
+    assert lines["m1"] == ["m1", "yes", "yes", "127.0.0.1:1"]
+    assert lines["m2"] == ["m2", "NO", "127.0.0.1:2"]
+    assert lines["w1"] == ["w1", "bound", "s1", "127.0.0.1:3"]
+    assert lines["w2"] == ["w2", "offline"]
     only = text_of("list-member", {"result": True, "msg": "", "members": members[:1]})
     assert only.strip() == "leader: m1 127.0.0.1:1"
 
@@ -154,9 +164,11 @@ def test_locks_have_who_is_missing_and_the_command() -> None:
         "help": "run the DDL on s2",
     }
     told = text_of("shard-ddl-lock", {"result": True, "msg": "", "locks": [lock]})
-    assert "waits for  s2" in told and "what to do run the DDL on s2" in told
+    assert "waits for  s2" in told
+    assert "what to do run the DDL on s2" in told
     none = text_of("shard-ddl-lock", {"result": True, "msg": "no DDL lock exists", "locks": []})
-    assert "no DDL lock exists" in none and "query-status TASK" in none
+    assert "no DDL lock exists" in none
+    assert "query-status TASK" in none
 
 
 def test_results_by_source_and_the_small_forms() -> None:
@@ -166,10 +178,13 @@ def test_results_by_source_and_the_small_forms() -> None:
         {"result": False, "msg": long, "source": "s2", "worker": ""},
     ]
     told = text_of("pause-task", {"op": "Pause", "result": False, "msg": "", "sources": sources})
-    assert "failed" in told and "s2:" in told and "give the place with -b" in told
+    assert "failed" in told
+    assert "s2:" in told
+    assert "give the place with -b" in told
     pending = '[{"op": 1, "task": "t", "binlogPos": "(f.000001, 4)", "sqls": []}]'
     listed = {"result": True, "msg": "", "sources": [{"result": True, "msg": pending, "source": "s1", "worker": ""}]}
-    assert "skip" in text_of("binlog", listed) and "(f.000001, 4)" in text_of("binlog", listed)
+    assert "skip" in text_of("binlog", listed)
+    assert "(f.000001, 4)" in text_of("binlog", listed)
     assert text_of("config", {"result": True, "msg": "", "cfg": "name: t\n"}) == "name: t\n"
     assert text_of("encrypt", {"result": True, "msg": "", "ciphertext": "aes:x"}) == "aes:x\n"
     levels = {"result": True, "msg": "", "members": [{"name": "m1", "level": "debug", "result": True, "msg": ""}]}

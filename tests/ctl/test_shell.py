@@ -57,7 +57,9 @@ def test_each_line_is_a_verb_and_errors_do_not_end_it(
         ("list-member", None),
     ]
     told = capsys.readouterr()
-    assert "nonsense" in told.err and "name a task" in told.err and "no closing quotation" in told.err
+    assert "nonsense" in told.err
+    assert "name a task" in told.err
+    assert "no closing quotation" in told.err
     assert "binlog skip" in told.out or "skip" in told.out
 
 
@@ -74,7 +76,8 @@ def test_the_end_of_input_and_interrupts(session: CtlSession, master: Any, promp
 def test_the_history_is_the_owners_and_keeps_no_password(session: CtlSession, prompt: Any, tmp_path: Path) -> None:
     shell(TABLE, session, prompt("query-status\nencrypt hunter2\n-s a encrypt hunter3\nexit\n"))
     file = tmp_path / "h" / "history"
-    assert "query-status" in file.read_text() and "hunter" not in file.read_text()
+    assert "query-status" in file.read_text()
+    assert "hunter" not in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert history_path({"XDG_STATE_HOME": "/state"}) == Path("/state/unshard/ctl_history")
 
@@ -100,7 +103,8 @@ def test_the_history_is_the_owners_and_keeps_no_password(session: CtlSession, pr
 def test_what_is_offered(session: CtlSession, text: str, offered: list[str], missing: list[str]) -> None:
     completer = VerbCompleter(TABLE, NameCompletion(session))
     found = {one.text for one in completer.get_completions(Document(text), CompleteEvent())}
-    assert set(offered) <= found and not found.intersection(missing), found
+    assert set(offered) <= found, found
+    assert not found.intersection(missing), found
 
 
 def test_names_are_asked_for_once_in_a_while_and_a_silent_master_does_no_harm(session: CtlSession, master: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from reporting_sources import ReportingSources
-from task_runs import TaskFiles
+from support.reporting_sources import ReportingSources
+from support.task_runs import TaskFiles
 from unshard.cli.app import app
 from unshard.model.table import TableName
 from unshard.target.sharding import announce, join

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 import MySQLdb
 import pytest
 
-from carry_out_bench import BEGIN, Bench, Death, Deaths, bench_of
-from unshard.ddl.context import Context
-from unshard.ddl.execute import unquoted
-from unshard.ddl.intent import Intent
+from support.statement_runs import BEGIN, Bench, Death, Deaths, bench_of
+from unshard.ddl.intent import Intent, unquoted
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.prepare import PreparedDdl
+from unshard.ddl.statement import Context
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer
@@ -149,7 +148,8 @@ def test_the_server_refuses_because_of_rows(bench: Bench) -> None:
     intent = bench.intent("alter table t add unique (v)")
     with pytest.raises(DdlError) as caught:
         bench.go(intent, resumed=False)
-    assert caught.value.code == "DDL-008" and "1062" in caught.value.cause
+    assert caught.value.code == "DDL-008"
+    assert "1062" in caught.value.cause
     bench.run(bench.target, "delete from t where id = 9")
     bench.resume()
 
@@ -162,7 +162,8 @@ def test_names_that_are_kept_out(bench: Bench) -> None:
     assert prepared.changes == {TableName(bench.schema, "t"): None}
     leaving = bench.prepare("rename table t to shut_t")
     assert leaving.changes == {TableName(bench.schema, "t"): None}
-    assert leaving.intent is not None and len(leaving.intent.steps) == 1
+    assert leaving.intent is not None
+    assert len(leaving.intent.steps) == 1
     for sql in ("rename table shut_t to n", "alter table p exchange partition p0 with table shut"):
         with pytest.raises(DdlError, match="DDL-011"):
             bench.prepare(sql)
@@ -238,7 +239,7 @@ def test_a_locked_table_is_waited_for_by_the_caller(bench: Bench, target_server:
 DRIVER = """
 import json, sys, MySQLdb
 from unshard.crash_point import reach
-from unshard.ddl.execute import carry_out
+from unshard.ddl.intent import carry_out
 from unshard.ddl.intent import Intent
 form = json.loads(sys.stdin.read())
 connection = MySQLdb.connect(host="127.0.0.1", port=int(sys.argv[1]), user="root", charset="utf8mb4", autocommit=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ddl_followed import Followed
-from random_ddl import MARIADB, RandomDdl
+from support.followed_ddl import Followed
+from support.random_ddl import MARIADB, RandomDdl
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

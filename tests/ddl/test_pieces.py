@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from unshard.ddl.alter_parts import alter_parts
-from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import AlterOperation, OperationNote, StatementRules, StructureOf, all_pieces, pieces
-from unshard.ddl.statement import Ddl
+from unshard.ddl.rewrite import alter_parts
+from unshard.ddl.statement import Context, Ddl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.transform.event_filter import Verdict
@@ -99,7 +98,8 @@ def test_temporary_tables_are_refused_where_the_real_one_of_that_name_is_followe
     for sql in ("create temporary table t (a int)", "create or replace temporary table if not exists t like shut"):
         with pytest.raises(DdlError, match="DDL-035") as caught:
             left(sql)
-        assert "d.t" in str(caught.value) and sql in str(caught.value)
+        assert "d.t" in str(caught.value)
+        assert sql in str(caught.value)
         assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
 
 
@@ -128,7 +128,8 @@ def test_the_event_filter_is_asked_for_every_part() -> None:
     (piece,) = left("alter table t drop b", rules)
     assert (piece.run, piece.ddl.text) == ((), "alter table t drop b")
     assert len(asked) == 6
-    assert run("alter table shut drop b", rules) == [] and len(asked) == 6
+    assert run("alter table shut drop b", rules) == []
+    assert len(asked) == 6
 
 
 @pytest.mark.parametrize(

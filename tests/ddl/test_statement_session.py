@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ddl_followed import Followed, unlike
+from support.followed_ddl import Followed, unlike
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.testing.servers import MariadbServer
@@ -186,7 +186,8 @@ def test_the_default_schema_and_its_character_set(followed: Followed) -> None:
         followed.run(f"CREATE TABLE {followed.schema}.u LIKE t", f"USE {followed.schema}")
         followed.run("ALTER DATABASE COLLATE latin2_bin", "CREATE TABLE v (a CHAR(3))")
         table = followed.tracker.get(TableName(other, "t"))
-        assert table is not None and table.columns[0].collation == "latin1_german1_ci"
+        assert table is not None
+        assert table.columns[0].collation == "latin1_german1_ci"
         followed.run(f"DROP DATABASE {other}")
         followed.assert_equal()
     finally:

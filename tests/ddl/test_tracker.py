@@ -7,12 +7,14 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import MySQLdb
 import pytest
 
+from support.refusals import refusal
 from unshard.binlog.query import QueryEvent, read_query
-from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.sandbox import Scratch, ScratchPlace, drop_leftovers, open_scratch, show_create_database
+from unshard.ddl.sandbox import ScratchPlace, drop_leftovers, open_scratch, show_create_database
+from unshard.ddl.statement import Context, mariadb_flags
 from unshard.ddl.tracker import SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
@@ -112,7 +114,8 @@ def test_schemas(target: Any, source: Any, schema: str) -> None:
     for sql in (f"create database {other}", f"alter database {other} character set utf8mb3 comment 'x'"):
         changes = follow(tracker, target, source, sql, context)
         row = changes[schema_row(other)]
-        assert row is not None and row.create_sql == show_create_database(source, other)
+        assert row is not None
+        assert row.create_sql == show_create_database(source, other)
     follow(tracker, target, source, f"create table {other}.t (a varchar(3))", context)
     follow(tracker, target, source, "create table u (a varchar(3))", context)
     follow(tracker, target, source, f"rename table u to {other}.u", context)
@@ -216,9 +219,8 @@ def test_random_sequences(target: Any, source: Any, schema: str, seed: int) -> N
         tried += 1
         sql = _random_statement(chance, names, tracker, schema, tried)
         before = {name: tracker.get(TableName(schema, name)) for name in names}
-        try:
-            run(source, sql)
-        except Exception as refused:  # noqa: BLE001  the source decides what is in its log
+        refused = refusal(MySQLdb.Error, run, source, sql)  # the source decides what is in its log
+        if refused is not None:
             with pytest.raises(DdlError, match="DDL-003"):
                 tracker.after(target, classify_ddl(sql, context))
             assert refused.args[0] > 1000
@@ -277,7 +279,8 @@ def test_what_the_server_refuses(target: Any, source: Any, schema: str) -> None:
     follow(tracker, target, source, "create table t (a int)", Context(schema))
     with pytest.raises(DdlError) as caught:
         tracker.after(target, classify_ddl("alter table t drop b", Context(schema)))
-    assert caught.value.code == "DDL-003" and "1091" in caught.value.cause
+    assert caught.value.code == "DDL-003"
+    assert "1091" in caught.value.cause
     assert caught.value.where.table == f"{schema}.t"
     with pytest.raises(DdlError, match="DDL-009"):
         tracker.after(target, classify_ddl("alter table t add b int", Context(schema, time_zone="SYSTEM")))
@@ -296,11 +299,21 @@ def leftovers(target: Any) -> list[str]:
 def test_scratch_schemas_go_and_leftovers_are_found(target: Any, target_server: MariadbServer, schema: str) -> None:
     with open_scratch(target, PLACE) as scratch:
         scratch.make_schema(schema, None, Context())
+        assert leftovers(target) == [], "nothing is sent before a result is read"
+        assert scratch.read(TableName(schema, "t")) is None
         assert len(leftovers(target)) == 1
         assert len(leftovers(target)[0]) <= 64
     assert leftovers(target) == []
     dying = target_server.connection()
-    Scratch(dying, f"{PLACE.stem}7_").make_schema(schema, None, Context())
+
+    def lose_it() -> None:
+        with open_scratch(dying, PLACE) as begun:
+            begun.make_schema(schema, None, Context())
+            begun.read_schema(schema)
+            raise MySQLdb.OperationalError(2013, "Lost connection")
+
+    with pytest.raises(MySQLdb.OperationalError, match="Lost connection"):
+        lose_it()
     dying.close()
     assert len(leftovers(target)) == 1
     drop_leftovers(target, ScratchPlace("dm_meta", "task", "source-2"))

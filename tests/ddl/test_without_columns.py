@@ -46,7 +46,8 @@ def test_it_is_as_if_they_had_never_been(
         expected = read_table(connection, TableName(f"{schema}_b", "t"))
     finally:
         connection.close()
-    assert given is not None and expected is not None
+    assert given is not None
+    assert expected is not None
     found = without_columns(given, ["C", "d"])
     assert (found.columns, found.indexes) == (expected.columns, expected.indexes)
     assert found.create_sql == expected.create_sql

@@ -6,12 +6,14 @@ import json
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`: a program has only its own folder there
+
+from support.threads import run_tasks, wait
 from unshard.dump.folder import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.mysql.connection import Endpoint
-from unshard.testing.threads import run_tasks, wait
 
 
 def main(order: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from copy_units import MakeDump, dump_of
+from support.dump_units import MakeDump, dump_of
 from unshard.testing.servers import MariadbServer
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.threads import run_tasks, wait
 from unshard.dump.folder import DumpSettings
 from unshard.dump.lock_free import reader
 from unshard.dump.locked import ChunkWork, _lock
@@ -20,7 +21,6 @@ from unshard.mysql.connection import Endpoint, rows, session
 from unshard.retry import ATTEMPTS
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
-from unshard.testing.threads import run_tasks, wait
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_no_connection_is_left_idle_while_its_tasks_run(
     own = "SELECT 1 FROM information_schema.PROCESSLIST WHERE USER = 'dumper'"
     begun = []
 
-    def slow(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
+    def slow(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         begun.append(task)
         until(lambda: not source_server.query(own))
         return run_tasks(payloads, task, barrier=barrier)
@@ -113,7 +113,7 @@ def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
     monkeypatch.setattr("unshard.dump.locked._SIGNS", 600)
     begun = []
 
-    def counted(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
+    def counted(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         begun.append(task)
         return run_tasks(payloads, task, barrier=barrier)
 

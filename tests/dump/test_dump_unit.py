@@ -16,6 +16,7 @@ from unshard.dump.metadata import read_dump
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
 from unshard.model.position import Position
+from unshard.model.progress import CopyStage
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer
 
@@ -96,6 +97,10 @@ def test_a_dump_holds_every_row_and_leaves_generated_columns_out(
     progress = unit.progress()
     assert (progress.tables_done, progress.rows_done, progress.rows_total_estimate) == (2, 2505, 2505)
     assert progress.rows_before == 0
+    assert [(str(one.table), one.stage, one.rows) for one in unit.tables()] == [
+        (f"{two_tables}.a", CopyStage.DUMPED, 2500),
+        (f"{two_tables}.b", CopyStage.DUMPED, 5),
+    ]
     again = make_dump(two_tables, rows=1000)
     again.run()
     assert again.progress() == replace(progress, rows_before=2505)

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
-from unshard.ddl.context import Context
 from unshard.ddl.online import Kept
+from unshard.ddl.statement import Context
 from unshard.model.table import TableName
+from unshard.target.checkpoint import save_records
 from unshard.target.meta import MetaTables
-from unshard.target.online_ddl import save_records
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -126,7 +126,7 @@ def test_the_explained_statements_are_those_that_the_target_gets(
         said = logged(target_server)
     wanted = [one for source in (plain, tied, bare, altered) for one in source["statements"]]
     done = [one for one in wanted if one["mode"] != "safe" and (one["change"] != "DELETE" or "plain" in one["sql"])]
-    assert len(done) == 3 + 2 + 2 + 2
+    assert len(done) == 3 + 3 + 2 + 2
     assert [one["sql"] for one in done if one["sql"] not in said] == []
 
 

@@ -150,11 +150,11 @@ def test_no_rows() -> None:
 
 def test_wrong_calls() -> None:
     numbers = pa.array([1])
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="one prefix, and one `bare`"):
         render([numbers], [], b"", None)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="one prefix, and one `bare`"):
         render([numbers], [b""], b"", [])
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="columns of different lengths"):
         render([numbers, pa.array([1, 2])], [b"", b""], b"", None)
     with pytest.raises(TypeError, match="bool"):
         render([pa.array([True])], [b""], b"", None)

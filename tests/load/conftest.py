@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from copy_units import MakeDump, dump_of
+from support.dump_units import MakeDump, dump_of
+from support.threads import run_tasks
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.testing.servers import MariadbServer
-from unshard.testing.threads import run_tasks
 
 MakeLoad = Callable[..., LoadUnit]
 

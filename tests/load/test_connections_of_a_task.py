@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from copy_units import MakeDump
+from support.dump_units import MakeDump
 from unshard.errors import LoadError
 from unshard.load import unit
 from unshard.load.unit import LoadUnit

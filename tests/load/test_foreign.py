@@ -12,7 +12,7 @@ import pytest
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
 from unshard.load import unit
-from unshard.load.foreign import read_foreign
+from unshard.load.contents import read_foreign
 from unshard.load.unit import LoadUnit
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -63,7 +63,8 @@ def test_a_dump_without_a_lock_has_a_second_location(folder: Path) -> None:
     after = "SHOW MASTER STATUS: /* AFTER CONNECTION POOL ESTABLISHED */\n\tLog: mysql-bin.000007\n\tPos: 5000\n"
     (folder / "metadata").write_text(METADATA.replace("\nFinished", after + "\nFinished"))
     end = read_foreign(folder).result.end
-    assert end is not None and end.position.offset == 5000
+    assert end is not None
+    assert end.position.offset == 5000
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError, UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadUnit
+from unshard.model.progress import CopyStage
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.testing.servers import MariadbServer
@@ -109,6 +110,9 @@ def test_rows_counters_and_status_arrive_once(
     progress = unit.progress()
     assert (progress.tables_done, progress.tables_total, progress.rows_done) == (1, 1, 2500)
     assert progress.bytes_done == progress.bytes_total > 0
+    (table,) = unit.tables()
+    assert (table.stage, table.rows, table.rows_about) == (CopyStage.LOADED, 2500, 2500)
+    assert table.size == progress.bytes_total
 
 
 @pytest.mark.parametrize("form", ["parquet", "sql"])
@@ -158,7 +162,8 @@ def test_shards_merge_with_their_names_in_the_key_and_a_text_before_their_codes(
     missing = refused(load(), "CONFIG-017")
     target_server.run(*missing.values["mend"].split("; "))
     wide = refused(load(), "CONFIG-018" if form == "parquet" else "LOAD-006")
-    assert wide.where.file is not None and wide.where.table is not None
+    assert wide.where.file is not None
+    assert wide.where.table is not None
     target_server.run(f"ALTER TABLE {schema}_all.t MODIFY code VARCHAR(20), MODIFY c TINYINT NOT NULL")
     load().run()
     assert target_server.query(f"SELECT id, code, c, s FROM {schema}_all.t ORDER BY c, id") == [
@@ -184,7 +189,9 @@ def test_a_duplicate_key_is_named_and_a_choice_settles_it(
         f"INSERT INTO {shop}.t_1 VALUES (77, 'mine')",
     )
     error = refused(make_load(shop, incremental_import=True), "LOAD-005")
-    assert f"{shop}.t_1" in str(error) and "77" in str(error) and "on-duplicate" in error.hint
+    assert f"{shop}.t_1" in str(error)
+    assert "77" in str(error)
+    assert "on-duplicate" in error.hint
     assert target_server.query(f"SELECT COUNT(*) FROM {shop}.t_1") == [(1,)]
     make_load(shop, on_duplicate="ignore", incremental_import=True).run()
     assert target_server.query(f"SELECT v, (SELECT COUNT(*) FROM {shop}.t_1) FROM {shop}.t_1 WHERE id = 77") == [
@@ -200,7 +207,8 @@ def test_a_target_of_another_shape_is_refused(
     make_dump(shop).run()
     target_server.run(f"CREATE DATABASE {shop}", f"CREATE TABLE {shop}.t_1 (id INT PRIMARY KEY, v DATE)")
     error = refused(make_load(shop), "LOAD-004")
-    assert "varchar(20)" in str(error) and "date" in str(error)
+    assert "varchar(20)" in str(error)
+    assert "date" in str(error)
 
 
 def test_a_value_that_would_be_cut_stops_the_load(
@@ -288,5 +296,6 @@ def test_a_row_over_the_packet_limit_is_named(
         error = refused(make_load(schema), "LOAD-009")
     finally:
         target_server.run(f"SET GLOBAL max_allowed_packet = {before}")
-    assert isinstance(error, LoadError) and "1048576" in str(error)
+    assert isinstance(error, LoadError)
+    assert "1048576" in str(error)
     make_load(schema).run()

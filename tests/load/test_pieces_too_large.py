@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from copy_units import MakeDump
+from support.dump_units import MakeDump
+from support.threads import run_tasks
 from unshard.dump.read import FETCH_BYTES, read_rows
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import LoadTables
@@ -23,7 +24,6 @@ from unshard.source.snapshot import open_reader
 from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.servers import MariadbServer
-from unshard.testing.threads import run_tasks
 
 pytestmark = pytest.mark.server
 
@@ -81,7 +81,8 @@ def test_a_row_too_large_stops_the_load_and_goes_on_behind_the_raised_limit(
     error = caught.value
     assert error.code == "LOAD-009"
     assert error.where.table == f"{schema}.t"
-    assert "(7,'yyy" in str(error) and "max_allowed_packet takes 524288" in str(error)
+    assert "(7,'yyy" in str(error)
+    assert "max_allowed_packet takes 524288" in str(error)
     assert narrow.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(n,) for n in range(1, 7)]
     narrow.run("SET GLOBAL max_allowed_packet = 4194304")
     try:
@@ -108,7 +109,9 @@ def test_parts_have_every_row_once_in_order() -> None:
     assert [part.statements for part in single] == [(HEAD + row,) for row in rows]
     assert [part.end for part in single] == [*range(1, 9), None]
     rest = behind(piece, 5, where)
-    assert rest is not None and rest.statements == (HEAD + b",\n".join(rows[5:]),) and rest.end is None
+    assert rest is not None
+    assert rest.statements == (HEAD + b",\n".join(rows[5:]),)
+    assert rest.end is None
     assert behind(piece, 9, where) is None
 
 

@@ -9,10 +9,10 @@ from threading import Thread
 
 import pytest
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
-from unshard.load.remake import EmptyTables
+from unshard.load.creation import EmptyTables
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
@@ -83,7 +83,8 @@ def test_what_an_attempt_that_was_forgotten_wrote_stops_the_next(
         with session(target_server.endpoint, "target") as connection:
             forget_task(connection, f"{name.schema}_meta", "task")
         error = refused(make_load(name.schema, mapping_for=lambda table: mapping, **settings), "LOAD-025")
-        assert f"{name} holds 10 rows" in str(error) and "--reset" in str(error)
+        assert f"{name} holds 10 rows" in str(error)
+        assert "--reset" in str(error)
     target_server.run(f"TRUNCATE TABLE {name}")
     make_load(name.schema, mapping_for=lambda table: mapping).run()
     assert target_server.query(f"SELECT COUNT(*), MIN(id >> 44) FROM {name}") == [(10, 1)]
@@ -175,7 +176,8 @@ def test_a_table_that_gets_a_row_in_the_last_moment_keeps_it(
         cursor.execute("COMMIT")
         taking.join()
     writer.close()
-    assert taken == [False] and target_server.query(f"SELECT * FROM {name}") == [(77,)]
+    assert taken == [False]
+    assert target_server.query(f"SELECT * FROM {name}") == [(77,)]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -202,7 +204,8 @@ def test_a_table_to_which_a_foreign_key_refers_and_one_behind_a_finished_load_st
         assert empty.among(connection, [name]) == {name}
         child = f"{empty.records.schema}.child"
         target_server.run(f"CREATE TABLE {child} (id BIGINT, FOREIGN KEY (id) REFERENCES {name} (id))")
-        assert not empty.among(connection, [name]) and not empty.take_away(connection, name)
+        assert not empty.among(connection, [name])
+        assert not empty.take_away(connection, name)
         target_server.run(f"DROP TABLE {child}")
         target_server.run(f"UPDATE {empty.records.schema}.task_lightning_checkpoint_list SET status = 'finished'")
         assert not empty.among(connection, [name])

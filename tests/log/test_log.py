@@ -20,8 +20,7 @@ import structlog
 from unshard import log
 from unshard.errors import ConfigError
 from unshard.log import rotation
-from unshard.log.hide import redacted
-from unshard.log.lines import Sampler
+from unshard.log.lines import RING, Sampler, redacted
 from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
 
 Lines = Callable[[], list[dict[str, Any]]]
@@ -152,6 +151,17 @@ def test_credentials_are_hidden_always(lines: Lines) -> None:
     assert all("******" in line["statement"] for line in written)
 
 
+def test_what_is_kept_in_memory_is_what_the_file_has(path: Path) -> None:
+    log.configure(log.LogSettings(path, redact=True))
+    before = RING.since("", 0, 1)
+    log.logger("sync").error("IDENTIFIED BY 'hush'", url="mysql://u:hush@h/d", row="a = 'secret value'")
+    (kept,) = RING.since(RING.life, before[-1][0] if before else 0, 10)
+    (written,) = [json.loads(line) for line in path.read_text().splitlines()]
+    assert kept[1] == written
+    assert "hush" not in str(kept)
+    assert "secret value" not in str(kept)
+
+
 def test_a_large_file_is_put_aside_and_old_ones_go(tmp_path: Path) -> None:
     old = tmp_path / "u-2020-01-01T00-00-00.000000.log"
     other = tmp_path / "u-else.log"
@@ -208,7 +218,8 @@ def test_what_comes_while_it_is_copied_is_copied_too_and_without_room_nothing_is
     path.write_text("a" * 100)
     with pytest.raises(OSError, match="No space"):
         rotation._empty_into(path, tmp_path / "aside")
-    assert path.read_text() == "a" * 100 and not (tmp_path / "aside").exists()
+    assert path.read_text() == "a" * 100
+    assert not (tmp_path / "aside").exists()
     full = False
     rotation._empty_into(path, tmp_path / "aside")
     assert (tmp_path / "aside").read_text() == "".join(letter * 100 for letter in "abc")
@@ -229,8 +240,10 @@ def test_ten_sampled_lines_a_minute_are_written() -> None:
     assert written("b") is not None
     now = 61.0
     first, second = written("a"), written("a")
-    assert first is not None and first["left_out"] == 3
-    assert second is not None and "left_out" not in second
+    assert first is not None
+    assert first["left_out"] == 3
+    assert second is not None
+    assert "left_out" not in second
 
 
 def test_a_file_that_cannot_be_written_is_told_with_its_place(tmp_path: Path) -> None:

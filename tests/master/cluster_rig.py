@@ -18,6 +18,8 @@ from unshard.api.heartbeat import (
     unread_source,
 )
 from unshard.api.status import (
+    CopyProgress,
+    LogTail,
     ProcessError,
     ProcessResult,
     RelayStatus,
@@ -90,6 +92,11 @@ class FakeWorker:
         with self.heard:
             return None if self.deaf or self.quiet else self._beat()
 
+    def falls_silent(self) -> None:
+        """It answers nothing and beats no more. No beat of it is on its way when this returns."""
+        with self.heard:
+            self.deaf = True
+
     def _beat(self) -> DesiredState | None:
         try:
             orders = self.master.beat(self._sign())
@@ -130,6 +137,12 @@ class FakeWorker:
         with self.heard:
             self.unit, self.quiet = unit, quiet
             self.briefs = {task: brief.model_copy(update={"unit": unit.value}) for task, brief in self.briefs.items()}
+
+    def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
+        return CopyProgress()
+
+    def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
+        return LogTail()
 
     def wake(self) -> None:
         Thread(target=self.beat).start()
@@ -242,8 +255,7 @@ class Rig:
 
     def lose(self, worker: FakeWorker) -> None:
         """The worker has been silent for as long as it is waited for."""
-        with worker.heard:
-            worker.deaf = True
+        worker.falls_silent()
         self.master.liveness.forget(worker.name)
         self.master.cluster.seat()
 

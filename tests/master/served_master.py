@@ -19,9 +19,9 @@ from unshard.errors import ClusterError
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.web.audit import AuditLog
+from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
-from unshard.web.worker_link import WorkerLinks
 
 PATIENCE_SECONDS = 60.0
 

@@ -10,7 +10,7 @@ import pytest
 from cluster_rig import Rig, source_text
 from sqlalchemy import Connection
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.api.verbs import (
     OperateSource,
     PauseTask,
@@ -38,17 +38,21 @@ def test_a_commit_without_an_answer_is_seen(rig: Rig, monkeypatch: pytest.Monkey
             yield connection
         raise ClusterError("CLUSTER-003", cause="Lost connection to server during query")
 
-    with monkeypatch.context() as patched, pytest.raises(ClusterError):
+    with monkeypatch.context() as patched:
         patched.setattr(Store, "transaction", cut_off)
-        with rig.master.cluster.change() as writing:
+        with pytest.raises(ClusterError), rig.master.cluster.change() as writing:
             writing.put_task(TaskRow("t", "text"))
     assert list(rig.master.cluster.state.tasks) == ["t"]
 
 
 def test_a_change_that_was_rolled_back_is_not_seen(rig: Rig) -> None:
-    with pytest.raises(RuntimeError), rig.master.cluster.change() as writing:
-        writing.put_task(TaskRow("t", "text"))
-        raise RuntimeError
+    def fail() -> None:
+        with rig.master.cluster.change() as writing:
+            writing.put_task(TaskRow("t", "text"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert not rig.master.cluster.state.tasks
 
 
@@ -60,7 +64,8 @@ def test_a_bug_in_one_look_does_not_end_the_leader_s_thread(rig: Rig, monkeypatc
         patched.setattr(rig.master.cluster, "seat", faulty)
         rig.master.step()  # as its thread does: what it raised would end that
     rig.worker("w1")
-    assert rig.sources("a")["result"] and rig.master.election.epoch == 1
+    assert rig.sources("a")["result"]
+    assert rig.master.election.epoch == 1
 
 
 def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up(
@@ -72,8 +77,7 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     worker, spare = rig.worker("w1"), rig.worker("w2")
     rig.sources("a", worker="w1")
     bounds = rig.master.cluster.state.bounds
-    with worker.heard:
-        worker.deaf = True
+    worker.falls_silent()
     now += 1000.0  # the lease is over, and no beat was heard
     with pytest.raises(ClusterError, match="CLUSTER-001"):
         assert rig.master.cluster.state
@@ -84,12 +88,14 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
             assert rig.master.cluster.state
     rig.master.step()
     spare.beat()
-    assert rig.master.cluster.state.bounds == bounds and rig.master.election.epoch == 1
+    assert rig.master.cluster.state.bounds == bounds
+    assert rig.master.election.epoch == 1
     worker.deaf = False
     worker.beat()
     rig.master.step()
     assert rig.master.cluster.state.bounds == bounds
-    assert worker.order is not None and worker.order.epoch == bounds["a"].epoch
+    assert worker.order is not None
+    assert worker.order.epoch == bounds["a"].epoch
 
 
 def test_a_database_that_is_slow_is_named_as_why_nobody_leads(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,8 @@ def test_one_leads_and_the_other_knows_who(store: Store) -> None:
     one.step()
     two.step()
     assert (one.epoch, two.epoch) == (1, 0)
-    assert two.leader is not None and (two.leader.name, two.leader.addr) == ("one", "one:1")
+    assert two.leader is not None
+    assert (two.leader.name, two.leader.addr) == ("one", "one:1")
     assert [(row.name, row.alive) for row in one.masters()] == [("one", True), ("two", True)]
 
 
@@ -75,15 +76,22 @@ def test_a_leader_that_was_slept_past_its_lease_changes_nothing(store: Store) ->
     assert caught.value.code == "CLUSTER-002"
     assert not store.read().tasks
     one.step()
-    assert one.epoch == 0 and one.leader is not None and one.leader.name == "two"
+    assert one.epoch == 0
+    assert one.leader is not None
+    assert one.leader.name == "two"
 
 
 def test_a_change_that_fails_on_its_way_leaves_nothing(store: Store) -> None:
     one = election(store, "one")
     one.step()
-    with pytest.raises(RuntimeError), store.writing(one.epoch) as writing:
-        writing.put_task(TaskRow("t", "half"))
-        raise RuntimeError
+
+    def fail() -> None:
+        with store.writing(one.epoch) as writing:
+            writing.put_task(TaskRow("t", "half"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert not store.read().tasks
 
 
@@ -124,7 +132,8 @@ def test_a_master_with_the_name_of_one_that_is_alive_elsewhere_takes_no_part(sto
         second.step()
     first.leave()
     second.step()
-    assert second.epoch == 2 and [row.addr for row in second.masters()] == ["elsewhere:1"]
+    assert second.epoch == 2
+    assert [row.addr for row in second.masters()] == ["elsewhere:1"]
 
 
 def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:
@@ -132,7 +141,8 @@ def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:
     one.step()
     with pytest.raises(ClusterError) as caught:
         one.evict()
-    assert caught.value.code == "CLUSTER-016" and one.epoch == 1
+    assert caught.value.code == "CLUSTER-016"
+    assert one.epoch == 1
     two.step()
     one.evict()
     one.step()
@@ -160,10 +170,12 @@ def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ClusterError) as caught:
         Store(url)
-    assert caught.value.code == "CLUSTER-004" and "secret" not in str(caught.value)
+    assert caught.value.code == "CLUSTER-004"
+    assert "secret" not in str(caught.value)
 
 
 def test_a_database_that_is_not_there() -> None:
     with pytest.raises(ClusterError) as caught, Store("mysql://u@127.0.0.1:1/d", "secret").transaction():
         pass
-    assert caught.value.code == "CLUSTER-003" and "secret" not in str(caught.value)
+    assert caught.value.code == "CLUSTER-003"
+    assert "secret" not in str(caught.value)

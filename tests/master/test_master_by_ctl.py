@@ -17,9 +17,9 @@ from unshard.cli.app import app
 from unshard.config.listener import ListenerConfig
 from unshard.ctl.tables import rendered
 from unshard.web.audit import AuditLog
+from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
-from unshard.web.worker_link import WorkerLinks
 
 
 class Ctl:
@@ -64,12 +64,15 @@ def test_a_task_from_its_source_to_its_end(ctl: Ctl, rig: Rig, tmp_path: Path) -
     assert ctl("operate-source", "create", source, str(paths["b"]))["result"]
     assert {one["source"] for one in ctl("operate-source", "show")["sources"]} == {"a", "b"}
     ctl("list-member")
-    assert "bound" in ctl.shown and "m1" in ctl.shown
+    assert "bound" in ctl.shown
+    assert "m1" in ctl.shown
     ctl("start-task", task)
     ctl("query-status")
-    assert "orders" in ctl.shown and "Running" in ctl.shown
+    assert "orders" in ctl.shown
+    assert "Running" in ctl.shown
     ctl("query-status", task, "-s", "a")
-    assert "Sync" in ctl.shown and "w1" in ctl.shown
+    assert "Sync" in ctl.shown
+    assert "w1" in ctl.shown
     ctl("pause-task", "orders", "-s", "b")
     assert ctl("query-status", "--more")["sources"]
     assert "Paused" in ctl.shown
@@ -90,7 +93,8 @@ def test_an_error_is_told_with_what_to_do(ctl: Ctl, rig: Rig, tmp_path: Path) ->
     path.write_text(task_text("orders", "a"))
     ctl("start-task", str(path), code=1)
     ctl("query-status", "orders")
-    assert "SYNC-001" in ctl.shown and "another one writes" in ctl.shown
+    assert "SYNC-001" in ctl.shown
+    assert "another one writes" in ctl.shown
     assert ctl("query-status")["tasks"][0]["taskStatus"].startswith("Error")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cluster_rig import Rig
 
-from unshard.master.metrics import master_samples
-from unshard.metrics import METRICS, exposition, of_cluster
+from unshard.master.service import master_samples
+from unshard.metrics import METRICS, exposition
 from unshard.metrics.events import EVENTS
+from unshard.metrics.of_process import CLUSTER
 
 LED = "dm_master_start_leader_counter"
 
@@ -29,7 +30,7 @@ def test_the_leader_tells_of_workers_and_sources(rig: Rig) -> None:
     assert found["dm_master_worker_state", "free"] == 2  # the lost one's source has moved there
     assert (found["dm_master_worker_state", "at-work"], found["unshard_sources_unbound", ""]) == (2, 0)
     assert found["unshard_master_leader", ""] == 1
-    assert {name for name, _ in found} == {metric.name for metric in of_cluster.METRICS} <= set(METRICS)
+    assert {name for name, _ in found} == {metric.name for metric in CLUSTER} <= set(METRICS)
 
 
 def test_who_gives_the_lead_back_tells_only_that(rig: Rig) -> None:

@@ -14,14 +14,14 @@ import pytest
 from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, served
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.election import Leader
-from unshard.web import leader, master_link
-from unshard.web.alive import answer_of
-from unshard.web.master_link import HttpMasterLink
+from unshard.web import leader, links
+from unshard.web.links import HttpMasterLink
+from unshard.web.tls import answer_of
 
 
 def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
@@ -37,7 +37,8 @@ def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
             return bool(heard)
 
         wait_until(is_heard, "a beat that is heard in time")
-        assert heard[0].order is None and heard[0].leader == one.master.addr
+        assert heard[0].order is None
+        assert heard[0].leader == one.master.addr
         told = two.ask("operate-source", op="create", config=[source_text("a")])
         assert told["sources"][0]["worker"] == "w1", told
         assert two.ask("start-task", task=task_text("t", "a"))["result"]
@@ -49,11 +50,14 @@ def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
 def test_what_goes_wrong_is_told_in_ctl_s_form(tmp_path: Path) -> None:
     with served(f"sqlite:///{tmp_path / 'm.db'}", "one") as one:
         told = one.ask("stop-task", name="nothing")
-        assert told["result"] is False and told["msg"].startswith("CLUSTER-017")
+        assert told["result"] is False
+        assert told["msg"].startswith("CLUSTER-017")
         told = one.ask("start-task", task="name: [")
-        assert told["result"] is False and told["msg"].startswith("CONFIG-003")
+        assert told["result"] is False
+        assert told["msg"].startswith("CONFIG-003")
         answer = one.client.post("/apis/v1alpha1/ctl/stop-task", json={"nome": "x"})
-        assert answer.status_code == 422 and answer.json()["result"] is False
+        assert answer.status_code == 422
+        assert answer.json()["result"] is False
 
 
 def test_nobody_waits_for_a_frozen_leader(tmp_path: Path) -> None:
@@ -65,7 +69,8 @@ def test_nobody_waits_for_a_frozen_leader(tmp_path: Path) -> None:
         two.master._thread.join()
         two.master.election.leader = Leader("one", address)
         answer = two.client.post("/apis/v1alpha1/ctl/query-status", json={}, timeout=60.0)
-        assert answer.json()["error_code"] == "CLUSTER-001" and address in answer.text
+        assert answer.json()["error_code"] == "CLUSTER-001"
+        assert address in answer.text
         link = HttpMasterLink([two.base.removeprefix("http://")], ListenerConfig())
         with pytest.raises(ClusterError) as caught:
             link.beat(Heartbeat(name="w1", addr="w1:8262"))
@@ -101,7 +106,9 @@ def test_a_leader_that_goes_with_a_request_in_hand_is_told_as_such(
         with served(url, "one", lease=60.0), served(url, "two", lease=60.0) as two:
             two.master.election.leader = Leader("one", f"127.0.0.1:{dying.server_address[1]}")
             answer = two.client.post("/apis/v1alpha1/ctl/stop-task", json={"name": "t"}, timeout=60.0)
-            assert taken.wait(60) and answer.status_code == 504 and answer.json()["error_code"] == "CLUSTER-087"
+            assert taken.wait(60)
+            assert answer.status_code == 504
+            assert answer.json()["error_code"] == "CLUSTER-087"
     finally:
         over.set()
         dying.shutdown()
@@ -109,7 +116,7 @@ def test_a_leader_that_goes_with_a_request_in_hand_is_told_as_such(
 
 
 def test_a_worker_waits_for_a_silent_master_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(master_link, "ANSWER_SECONDS", 6.0)  # the other one may be slow too
+    monkeypatch.setattr(links, "ANSWER_SECONDS", 6.0)  # the other one may be slow too
     with served(f"sqlite:///{tmp_path / 'm.db'}", "one", lease=60.0, ttl=60.0) as one, silent() as frozen:
         address = one.base.removeprefix("http://")
         link = HttpMasterLink([f"127.0.0.1:{frozen.getsockname()[1]}", address], ListenerConfig())

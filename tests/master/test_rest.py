@@ -50,11 +50,14 @@ def ask(one: Served, method: str, path: str, status: int, body: Any = None) -> A
 
 def test_a_source_from_its_creation_to_its_end(one: Served) -> None:
     made = ask(one, "POST", "/sources", 201, {"source": SOURCE})
-    assert made["password"] == "******" and made["relay_config"]["enable_relay"] is True
+    assert made["password"] == "******"
+    assert made["relay_config"]["enable_relay"] is True
     told = ask(one, "GET", "/sources?with_status=true", 200)
-    assert told["total"] == 1 and told["data"][0]["status_list"][0]["worker_name"] == "w1"
+    assert told["total"] == 1
+    assert told["data"][0]["status_list"][0]["worker_name"] == "w1"
     refused = ask(one, "POST", "/sources", 400, {"source": SOURCE})
-    assert refused["error_code"] == "CLUSTER-006" and "already exists" in refused["error_msg"]
+    assert refused["error_code"] == "CLUSTER-006"
+    assert "already exists" in refused["error_msg"]
     ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"password": "******", "user": "other"}})
     assert "pass word" in one.master.cluster.state.sources["a"].text
     ask(one, "POST", "/sources/a/relay/disable", 200)
@@ -74,7 +77,8 @@ def test_a_task_from_its_creation_to_its_end(one: Served) -> None:
     assert made["task"]["table_migrate_rule"][0]["target"] == {"schema": "shop", "table": "order"}
     assert status(one)["stage"] == "Stopped"
     ask(one, "POST", "/tasks/t/start", 200)
-    assert status(one)["stage"] == "Running" and status(one)["worker_name"] == "w1"
+    assert status(one)["stage"] == "Running"
+    assert status(one)["worker_name"] == "w1"
     config = one.workers["w1:8262"].order.subtasks[0].config  # type: ignore[union-attr]
     assert (config["dumper"]["threads"], config["loader"]["pool-size"], config["syncer"]["batch-rows"]) == (2, 3, 50)
     assert config["block-allow"]["do-tables"] == [{"db-name": "shop_*", "tbl-name": "order_*"}]
@@ -128,7 +132,9 @@ def test_the_older_paths_and_the_document(one: Served) -> None:
     assert one.client.post(f"{old}/tasks", json={"task": task_text("t", "a")}).json()["result"]
     assert one.client.put(f"{old}/tasks/t", json={"op": "Pause"}).json()["op"] == "Pause"
     told = one.client.get(f"{old}/tasks/t").json()
-    assert told["result"] and "task-mode: all" in told["cfg"] and "pass word" not in told["cfg"]
+    assert told["result"]
+    assert "task-mode: all" in told["cfg"]
+    assert "pass word" not in told["cfg"]
     assert one.client.get(f"{old}/status/t").json()["sources"][0]["subTaskStatus"][0]["stage"] == "Paused"
     assert "pass word" not in one.client.get(f"{old}/subtasks/t").text
     assert one.client.get(f"{old}/members").json()["result"]

@@ -51,9 +51,12 @@ def test_a_source_that_the_target_knows_by_a_later_order_gets_a_new_one_when_it_
     worker.fails = set()
     assert rig.master.resume_task(ResumeTask(name="t"))["sources"][0]["msg"] == ""
     bounds = rig.master.cluster.state.bounds
-    assert bounds["a"].worker == "w1" and bounds["a"].epoch > known["a"].epoch
-    assert worker.order is not None and worker.order.epoch == bounds["a"].epoch
-    assert bounds["b"] == known["b"] and stage_of(other, "u") is Stage.RUNNING
+    assert bounds["a"].worker == "w1"
+    assert bounds["a"].epoch > known["a"].epoch
+    assert worker.order is not None
+    assert worker.order.epoch == bounds["a"].epoch
+    assert bounds["b"] == known["b"]
+    assert stage_of(other, "u") is Stage.RUNNING
     assert rig.master.pause_task(PauseTask(name="t"))["result"]
     assert rig.master.resume_task(ResumeTask(name="t"))["result"]
     assert rig.master.cluster.state.bounds["a"] == bounds["a"], "once is enough"

@@ -92,6 +92,7 @@ def test_no_worker_serves_two_and_no_source_waits_beside_a_spare(
     bounds = {source: worker for worker, source in {worker: source for source, worker in wanted.items()}.items()}
     found = seat(state(bounds), online)
     after = {source: worker for source, worker in bounds.items() if source not in found.unbind} | dict(found.bind)
-    assert len(set(after.values())) == len(after) and set(after.values()) <= online
+    assert len(set(after.values())) == len(after)
+    assert set(after.values()) <= online
     assert len(after) == min(len(NAMES), len(online))
     assert all(bounds[source] not in online for source in found.unbind)

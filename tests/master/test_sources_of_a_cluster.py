@@ -13,6 +13,7 @@ from cluster_rig import Rig, source_text, task_text
 from unshard.api.heartbeat import Heartbeat
 from unshard.api.status import Stage, UnitName
 from unshard.api.verbs import (
+    Answer,
     Config,
     ConfigExport,
     ListMember,
@@ -31,7 +32,6 @@ from unshard.api.verbs import (
 )
 from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
-from unshard.master.answers import Answer
 
 
 def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -111,10 +111,11 @@ def lost_for_a_while(rig: Rig) -> None:
     rig.sources("a")
     rig.start("t", "a")
     epoch = rig.master.cluster.state.bounds["a"].epoch
-    first.deaf = True
+    first.falls_silent()
     until(lambda: worker_of(rig, "a") == "w2" and "t" in spare.briefs)
     assert rig.master.cluster.state.bounds["a"].epoch > epoch
-    assert spare.order is not None and spare.order.subtasks[0].kept is not None
+    assert spare.order is not None
+    assert spare.order.subtasks[0].kept is not None
     assert members(rig)["w1"] == ("offline", "")
     first.deaf = False
     until(lambda: first.order is None and members(rig)["w1"] == ("free", ""))
@@ -168,7 +169,8 @@ def test_a_source_with_tasks_is_not_let_go(rig: Rig) -> None:
         rig.master.operate_source(OperateSource(op="stop", source_id=("a",)))
     rig.sources("b")
     assert rig.master.operate_source(OperateSource(op="stop", config=(source_text("b"),)))["result"]
-    assert list(rig.master.cluster.state.sources) == ["a"] and worker.order is not None
+    assert list(rig.master.cluster.state.sources) == ["a"]
+    assert worker.order is not None
 
 
 def test_a_name_is_of_one_worker(rig: Rig) -> None:
@@ -215,7 +217,8 @@ def test_members_in_dm_s_shape(rig: Rig) -> None:
 def test_the_relay_of_a_source(rig: Rig) -> None:
     worker = rig.worker("w1")
     rig.sources("a")
-    assert worker.order is not None and worker.order.relay_stage is Stage.STOPPED
+    assert worker.order is not None
+    assert worker.order.relay_stage is Stage.STOPPED
     for verb, stage in (
         (partial(rig.master.pause_relay, PauseRelay(sources=("a",))), Stage.PAUSED),
         (partial(rig.master.resume_relay, ResumeRelay(sources=("a",))), Stage.STOPPED),
@@ -310,6 +313,8 @@ def test_files_are_shown_without_secrets(rig: Rig) -> None:
     rig.start("t", "a")
     for kind, name in (("source", "a"), ("task", "t")):
         told = rig.master.config(Config.model_validate({"type": kind, "name": name}))["cfg"]
-        assert "pass word" not in told and "'******'" in told
+        assert "pass word" not in told
+        assert "'******'" in told
     exported = rig.master.config_export(ConfigExport())
-    assert exported["tasks"] == {"t": task_text("t", "a")} and exported["relayWorkers"] == {"a": ["w1"]}
+    assert exported["tasks"] == {"t": task_text("t", "a")}
+    assert exported["relayWorkers"] == {"a": ["w1"]}

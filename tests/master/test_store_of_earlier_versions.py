@@ -56,7 +56,8 @@ def test_an_upgrade_that_was_cut_off_is_made_again(store: Store) -> None:
     with store.transaction() as connection:
         connection.execute(tables.VALUES.update().where(tables.VALUES.c.name == "version").values(value=1))
     store.open()
-    assert versions(store) == (tables.VERSION, 7) and store.read() == before
+    assert versions(store) == (tables.VERSION, 7)
+    assert store.read() == before
 
 
 def test_a_master_of_the_earlier_version_that_leads_meanwhile_goes_on(store: Store) -> None:

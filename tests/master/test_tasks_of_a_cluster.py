@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cluster_rig import Rig, task_text
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.api.heartbeat import Heartbeat, SubtaskBrief
 from unshard.api.status import (
     ProcessError,
@@ -83,7 +83,8 @@ def test_a_failed_check_starts_nothing(rig: Rig) -> None:
     two_sources(rig)
     rig.report = CheckReport((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
     told = rig.start("t", "a", "b")
-    assert not told["result"] and "no SELECT" in told["checkResult"]
+    assert not told["result"]
+    assert "no SELECT" in told["checkResult"]
     assert not rig.master.cluster.state.tasks
 
 
@@ -131,7 +132,8 @@ def test_pause_and_resume(rig: Rig) -> None:
     assert set(stages(rig, "t").values()) == {Stage.PAUSED}
     assert rig.master.query_status(QueryStatus())["tasks"][0]["taskStatus"] == "Paused"
     told = rig.master.resume_task(ResumeTask(name="t", sources=("b",)))
-    assert told["op"] == "Resume" and [one["source"] for one in told["sources"]] == ["b"]
+    assert told["op"] == "Resume"
+    assert [one["source"] for one in told["sources"]] == ["b"]
     assert stages(rig, "t") == {"a": Stage.PAUSED, "b": Stage.RUNNING}
 
 
@@ -180,7 +182,8 @@ def test_all_tasks_of_a_source(rig: Rig) -> None:
     for name in ("t1", "t2", "t3"):
         rig.start(name, "a", "b")
     told = rig.master.pause_task(PauseTask(sources=("a",), batch_size=2))
-    assert told["result"] and len(told["sources"]) == 3
+    assert told["result"]
+    assert len(told["sources"]) == 3
     assert stages(rig, "t3") == {"a": Stage.PAUSED, "b": Stage.RUNNING}
 
 
@@ -207,7 +210,7 @@ def test_a_worker_that_does_not_answer_hides_no_other(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a", "b")
     wait_until(lambda: rig.settled("t"), "what was heard last is kept")
-    rig.workers["w1:8262"].deaf = True
+    rig.workers["w1:8262"].falls_silent()
     told = rig.master.query_status(QueryStatus(name="t"))
     by_name = {one["sourceStatus"]["source"]: one for one in told["sources"]}
     assert by_name["a"]["sourceStatus"]["result"]["errors"][0]["ErrCode"].startswith("CLUSTER-")
@@ -243,17 +246,20 @@ def test_the_count_and_the_wait_of_auto_resume_outlive_the_master_and_the_worker
     rig.master.close()
     with Rig(rig.url) as again:
         order = again.master.beat(Heartbeat(name="w1", addr="w1:8262")).order
-        assert order is not None and order.subtasks[0].kept == waits
+        assert order is not None
+        assert order.subtasks[0].kept == waits
 
 
 def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:
     two_sources(rig)
     text = task_text("t", "a", "b")
     assert rig.master.start_task(StartTask(task=text, sources=("a",), remove_meta=True))["result"]
-    assert rig.forgotten == ["t"] and len(rig.checks) == 2
+    assert rig.forgotten == ["t"]
+    assert len(rig.checks) == 2
     with pytest.raises(ClusterError) as caught:
         rig.master.start_task(StartTask(task=text, sources=("b",), remove_meta=True))
-    assert caught.value.code == "CLUSTER-016" and rig.forgotten == ["t"]
+    assert caught.value.code == "CLUSTER-016"
+    assert rig.forgotten == ["t"]
 
 
 def test_a_reset_is_of_a_stopped_task_and_tells_before_what_it_does(rig: Rig) -> None:
@@ -262,13 +268,17 @@ def test_a_reset_is_of_a_stopped_task_and_tells_before_what_it_does(rig: Rig) ->
     asked = StartTask(task=text, sources=("a",), reset="show")
     told = rig.master.start_task(asked)
     assert told["reset"] == ("drops orders",)
-    assert rig.resets == [("ask", "a", "b")] and not rig.checks and "t" not in rig.master.cluster.state.tasks
+    assert rig.resets == [("ask", "a", "b")]
+    assert not rig.checks
+    assert "t" not in rig.master.cluster.state.tasks
     assert rig.master.start_task(asked.model_copy(update={"reset": "do"}))["result"]
-    assert rig.resets[1:] == [("do", "a", "b")] and len(rig.checks) == 1
+    assert rig.resets[1:] == [("do", "a", "b")]
+    assert len(rig.checks) == 1
     for reset in (asked, asked.model_copy(update={"reset": "do"})):
         with pytest.raises(ClusterError) as caught:
             rig.master.start_task(reset.model_copy(update={"sources": ("b",)}))
-        assert caught.value.code == "CLUSTER-016" and "stop-task t first" in str(caught.value)
+        assert caught.value.code == "CLUSTER-016"
+        assert "stop-task t first" in str(caught.value)
     assert len(rig.resets) == 2
 
 
@@ -294,7 +304,8 @@ def test_a_start_anew_is_another_attempt_whose_workers_take_no_dump_of_before(ri
 def test_the_key_remove_meta_of_a_file_forgets_nothing_and_the_answer_says_so(rig: Rig) -> None:
     two_sources(rig)
     told = rig.master.start_task(StartTask(task=task_text("t", "a", "b", more="remove-meta: true\n")))
-    assert told["result"] and "--remove-meta" in told["msg"]
+    assert told["result"]
+    assert "--remove-meta" in told["msg"]
     assert rig.forgotten == []
 
 
@@ -371,7 +382,8 @@ def test_a_disabled_source_is_told_at_once(rig: Rig) -> None:
     (resumed,) = rig.master.resume_task(ResumeTask(name="t"))["sources"]
     (paused,) = rig.master.pause_task(PauseTask(name="t"))["sources"]
     assert (resumed["result"], paused["result"]) == (False, True)
-    assert "is disabled" in resumed["msg"] and "is disabled" in paused["msg"]
+    assert "is disabled" in resumed["msg"]
+    assert "is disabled" in paused["msg"]
     assert rig.master.stop_task(StopTask(name="t"))["result"]
 
 
@@ -379,13 +391,10 @@ def test_a_stop_that_its_worker_cannot_have_heard_says_so(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a")
     for worker in rig.workers.values():
-        worker.deaf = True
-
-    def silent() -> bool:
-        for name in rig.workers:
-            rig.master.liveness.forget(name.partition(":")[0])
-        return not rig.master.liveness.online()
-
-    wait_until(silent, "a last beat that was on its way")
+        worker.falls_silent()
+    for worker in rig.workers.values():
+        rig.master.liveness.forget(worker.name)
     (told,) = rig.master.stop_task(StopTask(name="t"))["sources"]
-    assert told["result"] and "source not bound" in told["msg"] and "cut off from the masters" in told["msg"]
+    assert told["result"]
+    assert "source not bound" in told["msg"]
+    assert "cut off from the masters" in told["msg"]

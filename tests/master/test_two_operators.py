@@ -72,7 +72,9 @@ def test_nobody_resumes_a_task_whose_records_are_being_dropped(rig: Rig) -> None
     rig.master.tasks.create(text)
     rig.meanwhile = lambda: is_refused(lambda: rig.master.resume_task(ResumeTask(name="t")), "CLUSTER-018")
     told = rig.master.tasks.anew(StartTask(task=text, remove_meta=True))
-    assert told["result"] and rig.forgotten == ["t"] and rig.meanwhile is None
+    assert told["result"]
+    assert rig.forgotten == ["t"]
+    assert rig.meanwhile is None
 
 
 def test_a_task_that_is_stopped_while_it_gets_the_file_that_it_has(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

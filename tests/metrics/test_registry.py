@@ -12,9 +12,7 @@ import pytest
 import yaml
 
 from unshard.metrics import METRICS
-from unshard.metrics.monitoring import alerts, dashboard, panels_of, rules
-from unshard.metrics.of_dm import ELSEWHERE
-from unshard.metrics.registry import ROWS
+from unshard.metrics.registry import ELSEWHERE, ROWS, alerts, dashboard, panels_of, rules
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
 WORDS = frozenset(

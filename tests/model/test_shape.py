@@ -53,7 +53,8 @@ def test_fits(source: str, target: str) -> None:
 @pytest.mark.parametrize(("source", "target"), CLASHES)
 def test_clashes_are_named_with_both_sides(source: str, target: str) -> None:
     (fault,) = misfits(table(column(source)), table(column(target)))
-    assert source in fault and target in fault
+    assert source in fault
+    assert target in fault
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from support.conversions import Conversions, decoded, differences
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.mysql import charsets
-from unshard.testing.conversions import Conversions, decoded, differences
 from unshard.testing.servers import MariadbServer
 
 KNOWN = charsets.PLAIN | charsets.SINGLE_BYTE.keys() | charsets.MULTI_BYTE.keys() | charsets.UNICODE.keys()

@@ -16,6 +16,7 @@ import MySQLdb
 import pymysql
 import pytest
 
+from support.certificates import Authority
 from unshard.config.database import DatabaseConfig, SecurityConfig
 from unshard.errors import SourceError, UnshardError
 from unshard.model.position import Position
@@ -24,7 +25,6 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, Server, identify
 from unshard.source.replica import Begin, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest
-from unshard.testing.certificates import Authority
 from unshard.testing.servers import MariadbServer
 from unshard.worker.auto_resume import makes_sense
 
@@ -85,8 +85,10 @@ def refused(use: Callable[[Endpoint], object], one: Endpoint, fault: str) -> Uns
     with pytest.raises(SourceError) as caught:
         use(one)
     error = caught.value
-    assert error.code == "SOURCE-008" and fault in error.message, error
-    assert "`from:` in the source file" in error.hint and makes_sense(error)
+    assert error.code == "SOURCE-008", error
+    assert fault in error.message, error
+    assert "`from:` in the source file" in error.hint
+    assert makes_sense(error)
     assert server_error(MySQLdb.OperationalError(2026, error.cause), one, "target").code == "TARGET-008"
     return error
 

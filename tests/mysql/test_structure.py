@@ -57,7 +57,8 @@ def test_columns_that_unique_keys_by_a_hash_hide(source_server: MariadbServer, s
     with session(source_server.endpoint, "source") as connection:
         table = read_table(connection, TableName(schema, "t"))
         memory = read_table(connection, TableName(schema, "m"))
-    assert table is not None and memory is not None
+    assert table is not None
+    assert memory is not None
     hidden = ["row_start", "row_end", "DB_ROW_HASH_2", "DB_ROW_HASH_3"]
     assert [column.name for column in table.columns[4:]] == hidden
     assert all(column.generated and column.invisible for column in table.columns[4:])

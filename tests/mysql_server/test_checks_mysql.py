@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from checked import as_user, found, mended, report_of, statement, with_keys, with_source
-from task_runs import TaskFiles, newest
-from unshard.testing.mysql_server import Mysql56Server, MysqlServer
+from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
+from support.mysql_server import Mysql56Server, MysqlServer
+from support.task_runs import TaskFiles, newest
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -41,7 +41,9 @@ def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
 
 def test_a_target_that_cannot_hold_the_tasks_tables(files: TaskFiles, mysql_56: Mysql56Server) -> None:
     (finding,) = found(replace(files, target=mysql_56), "target db version checker")
-    assert finding.severity == "fail" and "MySQL 5.6.24" in finding.short_error and "5.7.9" in finding.instruction
+    assert finding.severity == "fail"
+    assert "MySQL 5.6.24" in finding.short_error
+    assert "5.7.9" in finding.instruction
 
 
 def test_json_of_sql_values(files: TaskFiles, mysql_source: MysqlServer, target_server: MariadbServer) -> None:
@@ -50,7 +52,8 @@ def test_json_of_sql_values(files: TaskFiles, mysql_source: MysqlServer, target_
         f"""INSERT INTO {files.schemas[0]}.`d``` VALUES (1, '[1.5, "x"]', NULL), (2, JSON_ARRAY(CURDATE()), '1')""",
     )
     (finding,) = found(files, JSON)
-    assert finding.severity == "warn" and "(a, b c)" in finding.short_error
+    assert finding.severity == "warn"
+    assert "(a, b c)" in finding.short_error
     assert mysql_source.query(statement(finding)) == [(1,)]
     assert found(replace(files, target=target_server), JSON) == []
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, kinds, only_table
-from task_runs import TaskFiles, TaskRun
-from unshard.testing.mysql_server import Mysql56Server, MysqlServer
+from support.comparisons import compared, kinds, only_table
+from support.mysql_server import Mysql56Server, MysqlServer
+from support.task_runs import TaskFiles, TaskRun
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from binlog_listing import newest_codes
-from proof import assert_exactly_once
-from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.binlog_listing import newest_codes
+from support.exactly_once import assert_exactly_once
+from support.mysql_server import MysqlServer
+from support.shape_set import ShapeSet
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
@@ -53,7 +53,8 @@ def test_every_shape_arrives_from_payloads(
         shapes.assert_equal(mysql_target)
         (reading,) = run.crew.readings()
     packing_mysql.run("SET GLOBAL binlog_row_image = FULL")
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0
     found = newest_codes(packing_mysql)
     assert PAYLOAD in found
@@ -99,4 +100,5 @@ def test_differences_of_json(
         run.catch_up()
         assert_equal([(packing_mysql, name)], (mysql_target, name))
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.missing == 0
+    assert reading.sync is not None
+    assert reading.sync.missing == 0

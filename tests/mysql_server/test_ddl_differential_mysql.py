@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ddl_followed import Followed
-from random_ddl import MARIADB, MYSQL, RandomDdl
-from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
+from support.followed_ddl import Followed
+from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
+from support.random_ddl import MARIADB, MYSQL, RandomDdl
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = pytest.mark.server

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from carried import Way
-from error_values import carry_error_values
-from unshard.testing.mysql_server import MysqlServer
+from support.error_values import carry_error_values
+from support.log_to_target import Way
+from support.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

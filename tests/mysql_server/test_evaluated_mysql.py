@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluated import Evaluated
-from random_ddl import MYSQL, RandomDdl
-from unshard.testing.mysql_server import MysqlServer
+from support.evaluated_ddl import Evaluated
+from support.mysql_server import MysqlServer
+from support.random_ddl import MYSQL, RandomDdl
 
 pytestmark = pytest.mark.server
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from expression_cases import MYSQL_TEXTS, NUMBERS, TEXTS, TIMES, names, of_numbers, of_texts, of_times
-from expression_rig import Rig
-from folded_texts import comparisons, made_up
-from unshard.testing.mysql_server import MysqlServer
+from support.expression_cases import MYSQL_TEXTS, NUMBERS, TEXTS, TIMES, names, of_numbers, of_texts, of_times
+from support.expression_rig import Rig
+from support.folded_texts import comparisons, made_up
+from support.mysql_server import MysqlServer
 
 
 @pytest.mark.parametrize("mode", ["", "NO_UNSIGNED_SUBTRACTION,HIGH_NOT_PRECEDENCE,ANSI_QUOTES"])

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from asides import frozen_before
+from support.mysql_server import MysqlServer
+from support.stopped_threads import frozen_before
 from unshard.errors import SyncError
 from unshard.mysql.connection import rows
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
-from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 
@@ -26,7 +26,8 @@ def test_what_is_sent_late_meets_a_dead_connection(mysql_target: MysqlServer, sc
         heir.claim()
         late.goes_on.set()
         error = late.join()
-        assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+        assert isinstance(error, SyncError), error
+        assert error.code == "SYNC-001", error
         assert not rows(looks, f"SHOW TABLES FROM {schema} LIKE 'late'")
         heir.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
         assert rows(looks, f"SHOW TABLES FROM {schema} LIKE 'own'")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.testing.folds import read_folds
-from unshard.testing.mysql_server import MysqlServer
+from support.folds import read_folds
+from support.mysql_server import MysqlServer
 from unshard.transform.expressions.texts import folds_of
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checked import as_user, found, with_keys
-from task_runs import TaskFiles, TaskRun
+from support.checked_tasks import as_user, found, with_keys
+from support.mysql_server import MysqlServer
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
-from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ON_SCHEMA = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES"
@@ -61,7 +61,8 @@ def test_more_warnings_than_the_target_lists(
     )
     files.write()
     error = TaskRun(files, spark).start().error()
-    assert isinstance(error, UnshardError) and error.code == "LOAD-021", error
+    assert isinstance(error, UnshardError), error
+    assert error.code == "LOAD-021", error
     mysql_target.run("GRANT SESSION_VARIABLES_ADMIN ON *.* TO least@`127.0.0.1`")
     with TaskRun(files, spark) as run:
         run.catch_up()

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from checked import as_user, mended, with_keys
-from operated import go_on, stopped_run
-from task_runs import TaskFiles, TaskRun
+from support.checked_tasks import as_user, mended, with_keys
+from support.mysql_server import MysqlServer
+from support.operated_tasks import go_on, stopped_run
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ON_SCHEMA = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES"
@@ -115,7 +115,8 @@ def test_an_account_that_may_not_turn_them_off(
         f"INSERT INTO {schema}.keyless VALUES (1), (1)",
     )
     error = stopped_run(files, spark)
-    assert isinstance(error, UnshardError) and error.code == "DDL-036", error
+    assert isinstance(error, UnshardError), error
+    assert error.code == "DDL-036", error
     if when == "followed":
         assert files.target.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(1,), (2,)]
     (grant,) = mended(files, CHECK, files.target, "fail" if when == "copied" else "warn", "SESSION_VARIABLES_ADMIN")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import go_on
-from task_runs import TaskFiles, TaskRun
+from support.mysql_server import MysqlServer
+from support.operated_tasks import go_on
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import LoadError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -36,8 +36,10 @@ def test_a_collation_that_the_target_lacks_is_named_and_tables_made_by_hand_are_
         run = TaskRun(files, spark).start()
         error = run.error()
         run.crew.stop.set()
-        assert isinstance(error, LoadError) and error.code == "LOAD-011"
-        assert what in str(error) and "utf8mb4_0900_ai_ci" in str(error)
+        assert isinstance(error, LoadError)
+        assert error.code == "LOAD-011"
+        assert what in str(error)
+        assert "utf8mb4_0900_ai_ci" in str(error)
         target_server.run(remedy)
     with TaskRun(files, spark) as run:
         run.reach("sync")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ALL_SHAPES, BEFORE_JSON, ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.shape_set import ALL_SHAPES, BEFORE_JSON, ShapeSet
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -59,5 +59,6 @@ def test_every_shape_arrives_while_writers_go_on(
         shapes.assert_equal(downstream)
         (reading,) = run.crew.readings()
     assert shapes.transactions > 100
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"

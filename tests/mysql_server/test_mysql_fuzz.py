@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binlog_fuzz import campaign
-from unshard.testing.mysql_server import MysqlServer
+from support.binlog_fuzz import campaign
+from support.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ALL_SHAPES, ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
+from support.mysql_server import MysqlServer, OtherMariadbServer
+from support.shape_set import ALL_SHAPES, ShapeSet
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -65,7 +65,8 @@ def test_every_shape_arrives_from_partial_images(
         run.catch_up()
         shapes.assert_equal(downstream)
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0
 
 
@@ -120,7 +121,8 @@ def test_partial_updates_of_json(
         run.catch_up()
         assert_equal([(frugal_mysql, name)], (mysql_target, name))
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.missing == 0
+    assert reading.sync is not None
+    assert reading.sync.missing == 0
 
 
 def test_a_change_without_its_document_stops(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ddl_followed import Followed, unlike
+from support.followed_ddl import Followed, unlike
+from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 
 pytestmark = pytest.mark.server
 
@@ -109,6 +109,7 @@ def test_default_collations_of_mariadb_are_taken_where_they_are_known(
             rows(found.source, f"SET {setting}")
             found.run(sql)
             table = found.tracker.get(TableName(found.schema, "t"))
-            assert table is not None and table.columns[0].collation == collation
+            assert table is not None
+            assert table.columns[0].collation == collation
         finally:
             found.close()

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
+from support.task_runs import TaskFiles, TaskRun
 from unshard.checks.run import check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.table import TableName
 from unshard.mysql.flavour import binary_logs, gtid_before, identify
-from unshard.source.by_time import position_at
+from unshard.source.upstream import position_at
 from unshard.target.meta import MetaTables
 from unshard.target.waits import standstill
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.mysql_server import MysqlServer
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
-from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -52,5 +52,7 @@ def test_rows_fit_and_what_is_not_there_is_told(
     mysql_target.run(f"DELETE FROM {schema}.extra WHERE id = 4")
     mysql_source.run(f"UPDATE {schema}.extra SET v = CONCAT(id, 'x')")
     error = TaskRun(files, spark).start().error()
-    assert isinstance(error, UnshardError) and error.code == "SYNC-048", error
-    assert "`id` IN (4)" in str(error) and f"{schema}.extra" in str(error)
+    assert isinstance(error, UnshardError), error
+    assert error.code == "SYNC-048", error
+    assert "`id` IN (4)" in str(error)
+    assert f"{schema}.extra" in str(error)

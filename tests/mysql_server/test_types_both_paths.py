@@ -7,11 +7,11 @@ import struct
 import pyarrow as pa
 import pytest
 
+from support.both_paths import by_dump, make
+from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.steps.decode import FOREVER
-from unshard.testing.both_paths import by_dump, make
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import COMMON, MARIADB, Cases
 
@@ -51,7 +51,8 @@ def test_what_a_newer_mariadb_calls_the_end_of_time(other_mariadb: OtherMariadbS
     connection = other_mariadb.connection()
     table = read_table(connection, TableName(schema, "t"))
     connection.close()
-    assert table is not None and table.row_end is not None
+    assert table is not None
+    assert table.row_end is not None
     ((end,),) = other_mariadb.query(f"SELECT CAST(row_end AS CHAR) FROM {schema}.t")
     assert end == FOREVER[1]
     other_mariadb.run(f"DROP DATABASE {schema}")

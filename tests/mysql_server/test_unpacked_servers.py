@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from task_runs import wait_until
-from unshard.testing import mysql_server
-from unshard.testing.mysql_server import (
+from support import mysql_server
+from support.mysql_server import (
     Mysql56Server,
     Mysql80Server,
     MysqlServer,
@@ -21,14 +20,14 @@ from unshard.testing.mysql_server import (
     mysqlbinlog,
     server_tree,
 )
-from unshard.testing.programs import MissingProgramError
-from unshard.testing.servers import ServerBootError, ThrowawayServer
+from support.task_runs import wait_until
+from unshard.testing.servers import MissingProgramError, ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server
 
 HOLDER = """
 import time
-from unshard.testing.mysql_server import MysqlServer
+from support.mysql_server import MysqlServer
 server = MysqlServer()
 print(server.pid, server.folder, flush=True)
 time.sleep(600)
@@ -80,7 +79,8 @@ def test_a_tree_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyPa
 
 
 def test_server_and_data_die_with_a_killed_parent() -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True)
+    tests = Path(mysql_server.__file__).parents[1]  # where the child finds `support`
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=tests)
     assert holder.stdout is not None
     pid, folder = holder.stdout.readline().split()
     holder.send_signal(signal.SIGKILL)

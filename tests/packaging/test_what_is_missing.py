@@ -42,8 +42,10 @@ def run(tmp_path: Path) -> list[str]:
 def test_a_run_without_java_says_so_before_it_asks_a_server(tmp_path: Path, run: list[str]) -> None:
     done = unshard(tmp_path, *run, PATH=str(tmp_path))
     assert done.returncode == 1
-    assert "ENGINE-012: Java is not installed" in done.stderr and "apt-get install" in done.stderr
-    assert "Traceback" not in done.stderr and "TARGET-001" not in done.stderr
+    assert "ENGINE-012: Java is not installed" in done.stderr
+    assert "apt-get install" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "TARGET-001" not in done.stderr
 
 
 def test_a_run_needs_no_program_but_java(tmp_path: Path, run: list[str]) -> None:
@@ -65,7 +67,8 @@ def test_a_client_library_that_is_missing_is_named_with_its_package(
     done = unshard(tmp_path, *run, PYTHONPATH=str(stub.parent))
     assert done.returncode == 1
     told = done.stderr.splitlines()
-    assert len(told) == 1 and told[0].startswith(f"The library {library} is not installed"), done.stderr
+    assert len(told) == 1, done.stderr
+    assert told[0].startswith(f"The library {library} is not installed"), done.stderr
     assert "apt-get install lib" in told[0]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from target_servers import new_target
-from task_runs import TaskFiles
+from support.target_servers import new_target
+from support.task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -10,7 +10,7 @@ from shutil import rmtree
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, newest, wait_until
 from unshard.checks.run import check_task, require
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
@@ -218,7 +218,8 @@ def test_a_reset_begins_anew(case: str, walk: Walk) -> None:
 def test_a_source_that_was_reset(walk: Walk) -> None:
     source_reset(walk)
     assert walk.fails() == "RELAY-015"
-    assert ANEW in CATALOGUE["RELAY-015"].hint and "remove the relay folder" in CATALOGUE["RELAY-015"].hint
+    assert ANEW in CATALOGUE["RELAY-015"].hint
+    assert "remove the relay folder" in CATALOGUE["RELAY-015"].hint
     rmtree(walk.relay)
     walk.reset()
     walk.ends_equal()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.errors import UnshardError
@@ -85,7 +85,8 @@ def test_shards_that_share_ids(
     assert ([name for name, _ in undone.drops], undone.empties, undone.keeps) == ([shards], (), ())
     assert undone.dumps
     undo(configs, undone)
-    assert not look(configs).drops and not any(folder.exists() for folder in undone.dumps)
+    assert not look(configs).drops
+    assert not any(folder.exists() for folder in undone.dumps)
     with TaskRun(files, spark) as run:
         run.catch_up()
         source.run(f"INSERT INTO {shards.schema}.t_2 VALUES (3)")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import ends_at
-from task_runs import TaskFiles, TaskRun
+from support.shard_runs import ends_at
+from support.task_runs import TaskFiles, TaskRun
 from unshard.checks.run import check_task, require
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
@@ -78,7 +78,8 @@ def test_a_restart_goes_on_whatever_was_altered(
         assert ends_at(CRASH_POINTS[dies], files, spark, monkeypatch)
     else:
         (subtask,) = TaskRun(files, spark).crew.subtasks
-        assert subtask.dump is not None and subtask.load is not None
+        assert subtask.dump is not None
+        assert subtask.load is not None
         subtask.beginning.checkpoint()
         subtask.dump.run()
         if dies == "behind the load":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from task_runs import Command, TaskFiles, at_work
+from support.task_runs import Command, TaskFiles, at_work
 from unshard.testing.binlog_count import row_events
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer

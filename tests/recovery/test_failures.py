@@ -12,8 +12,8 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from proof import assert_exactly_once
-from task_runs import Command, TaskFiles, TaskRun, at_work, processes_below, wait_until
+from support.exactly_once import assert_exactly_once
+from support.task_runs import Command, TaskFiles, TaskRun, at_work, processes_below, wait_until
 from unshard.errors import UnshardError
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
@@ -40,6 +40,7 @@ def _of_spark(process: psutil.Process) -> bool:
     return "spark.daemon" in " ".join(process.cmdline())
 
 
+@pytest.mark.usefixtures("small_jobs")
 def test_a_killed_spark_worker_is_replaced(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
 ) -> None:
@@ -111,7 +112,8 @@ def test_of_two_runs_of_one_task_the_older_is_fenced_out(
         with TaskRun(elsewhere, spark) as newer:
             newer.reach("sync")
             error = older.error()
-            assert isinstance(error, UnshardError) and error.code == "SYNC-001"
+            assert isinstance(error, UnshardError)
+            assert error.code == "SYNC-001"
             time.sleep(1)
             work.pause()
             newer.catch_up()
@@ -169,9 +171,18 @@ def test_ctrl_c_at_any_time(
     assert_exactly_once(source, target, work.plan.names)
 
 
+@pytest.mark.parametrize("as_job", [False, True])
 def test_a_batch_that_outlasts_the_stop_is_finished_by_the_next_start(
-    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+    as_job: bool,
+    files: TaskFiles,
+    work: Workload,
+    source: MariadbServer,
+    target: MariadbServer,
+    spark: SparkSession,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if as_job:
+        request.getfixturevalue("small_jobs")
     name = work.plan.names[0]
     run = TaskRun(files, spark).start()
     run.catch_up()
@@ -187,4 +198,27 @@ def test_a_batch_that_outlasts_the_stop_is_finished_by_the_next_start(
     with TaskRun(files, spark) as again:
         again.catch_up()
     assert not again.crew.subtasks[0].broken_off
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_stop_does_not_wait_until_rows_are_paid_for(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    database = {"host": "127.0.0.1", "user": "root", "port": target.port, "max-rows-per-second": 1}
+    run = TaskRun(replace(files, keys={"target-database": database}).write(), spark).start()
+    run.catch_up()
+    run.crew.wait_on_stop = 0.5
+    sums = f"SELECT SUM(k) FROM {name.quoted}"
+    before = target.query(sums)
+    source.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 200")
+    wait_until(lambda: target.query(sums) != before, "a part of the batch is applied")
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun < 10
+    assert run.crew.subtasks[0].broken_off
+    with TaskRun(files.write(), spark) as again:
+        again.catch_up()
     assert_exactly_once(source, target, work.plan.names)

@@ -9,8 +9,8 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_processes import REFUSED, Process
-from task_runs import TaskFiles, TaskRun, wait_until
+from support.shard_processes import REFUSED, Process
+from support.task_runs import TaskFiles, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
@@ -38,7 +38,8 @@ def test_a_late_ddl_meets_a_dead_connection(
             heir.catch_up()
             zombie.send(signal.SIGCONT)
             wait_until(lambda: zombie.ended is not None, "the zombie has ended")
-            assert zombie.ended == REFUSED and "SYNC-001" in zombie.text, zombie.text
+            assert zombie.ended == REFUSED, zombie.text
+            assert "SYNC-001" in zombie.text, zombie.text
             source.run(f"INSERT INTO {schema}.t VALUES (3, 3)")
             heir.catch_up()
     finally:

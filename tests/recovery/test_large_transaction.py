@@ -9,8 +9,8 @@ import pytest
 from bench.stage import Memory
 from pyspark.sql import SparkSession
 
-from proof import assert_exactly_once
-from task_runs import TaskFiles, TaskRun
+from support.exactly_once import assert_exactly_once
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport
@@ -44,7 +44,7 @@ def test_a_transaction_broken_off_between_slices(
         raise EngineError("ENGINE-002", values={"task": "batch"})
 
     sync.run_batch = break_off
-    with pytest.raises(EngineError), run:
+    with run.failing():
         run.catch_up()
         source.run(
             "START TRANSACTION",
@@ -53,7 +53,8 @@ def test_a_transaction_broken_off_between_slices(
             f"UPDATE {one.quoted} SET k = k + 10 WHERE id < 200",
             "COMMIT",
         )
-        run.catch_up()
+        with pytest.raises(EngineError):
+            run.catch_up()
     assert broken[0].ranges[2].maps, "it was not cut within a statement"
     changed = target.query(f"SELECT COUNT(*) FROM {two.quoted}") != source.query(f"SELECT COUNT(*) FROM {two.quoted}")
     assert changed, "nothing was left to do"

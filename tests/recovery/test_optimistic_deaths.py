@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
-from shard_rig import ShardRig
-from shard_runs import Shards
-from task_runs import Command, TaskRun, wait_until
+from support.optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
+from support.shard_rig import ShardRig
+from support.shard_runs import Shards, ends_at, take_out
+from support.task_runs import Command, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -116,3 +117,48 @@ def test_random_statements_rows_stops_and_starts(rig: ShardRig, seed: int) -> No
         wait_until(equal, "the rows of all shards", 120, told)
         names = {row[0] for row in shards.target.query(f"SHOW COLUMNS FROM {shards.merged}")}
         assert names == {"id", "w", "e", "c"}
+
+
+def test_the_next_source_goes_on_with_the_change_of_one_that_is_taken_out(
+    rig: ShardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies before the target has the change, and behind it; it comes back, and goes on where it was."""
+    shards = optimistic(rig)
+    files = shards.files()
+    rest = replace(files, sources={"s2": rig.servers["s2"]})
+    with TaskRun(files, rig.spark) as run:
+        run.catch_up()
+    for number, place in enumerate(("ddl-execute-before", "ddl-execute-after")):
+        change = f"ADD COLUMN c_{number} INT NOT NULL DEFAULT 7"
+
+        def meet(run: TaskRun, change: str = change, number: int = number) -> None:
+            shards.alter("s1", 0, change)
+            shards.insert("s1", 0, number + 1)
+
+        assert ends_at(place, files.write(), rig.spark, monkeypatch, meet), place
+        take_out(files, "s1")
+        shards.alter("s2", 1, change)
+        shards.insert("s2", 1, number + 1)
+        with TaskRun(rest.write(), rig.spark) as run:
+            has_columns(run, shards, "id", "v", *(f"c_{one}" for one in range(number + 1)))
+            run.catch_up()
+        with TaskRun(files.write(), rig.spark) as run:
+            in_step(run, shards, {f"c_{number}": 7})
+    for source, table in shards.shards:
+        if (source, table) not in (("s1", 0), ("s2", 1)):
+            shards.alter(source, table, "ADD COLUMN c_0 INT NOT NULL DEFAULT 7, ADD COLUMN c_1 INT NOT NULL DEFAULT 7")
+    with TaskRun(files, rig.spark) as run:
+        in_step(run, shards)
+
+
+def test_deaths_in_the_copy_of_shards_that_differ(rig: ShardRig) -> None:
+    shards = optimistic(rig)
+    for number, shard in enumerate(shards.shards):
+        shards.alter(*shard, f"ADD COLUMN c_{number} INT NOT NULL DEFAULT {number}")
+    files = shards.files()
+    for place in ("load-piece-commit", "load-finish-before", "subtask-loaded"):
+        with Command(files, crash_at=place) as command:
+            command.dies(place)
+        shards.insert(*shards.shards[-1], len(place), c_3="9")
+    with TaskRun(files, rig.spark) as run:
+        in_step(run, shards, {f"c_{number}": number for number in range(4)})

@@ -12,13 +12,16 @@ import MySQLdb
 import psutil
 import pytest
 
-from proof import assert_exactly_once
-from task_runs import Command, TaskFiles, processes_below, wait_until
+from support.exactly_once import assert_exactly_once
+from support.task_runs import Command, TaskFiles, processes_below, wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
+
+MANY = 600
+"""Rows of a table whose changes are too many for a batch in the driver's process: Spark runs it."""
 
 
 def with_signal(command: Command, number: signal.Signals) -> None:
@@ -33,6 +36,7 @@ def with_signal(command: Command, number: signal.Signals) -> None:
 def test_without_auto_resume_a_killed_jvm_ends_the_run_and_the_next_goes_on(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
 ) -> None:
+    work.fill(MANY)
     name = work.plan.names[0]
     with Command(files, "", ":", "--no-auto-resume") as command:
         command.catch_up()
@@ -54,6 +58,7 @@ def test_without_auto_resume_a_killed_jvm_ends_the_run_and_the_next_goes_on(
 def test_a_killed_jvm_is_replaced(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
 ) -> None:
+    work.fill(MANY)
     name = work.plan.names[0]
     with Command(files) as command:
         command.catch_up()
@@ -62,16 +67,19 @@ def test_a_killed_jvm_is_replaced(
             wait_until(lambda: stands_still(target), "in the middle of a batch")
             command.jvm.kill()
             wait_until(lambda: "dispatch auto resume" in command.log.read_text(), "another try")
-            assert "s1  waits  since " in command.text and "ENGINE-003 [source s1" in command.text, command.text
+            assert "s1  waits  since " in command.text, command.text
+            assert "ENGINE-003 [source s1" in command.text, command.text
         command.catch_up()
         command.interrupt()
         assert command.wait() == 0, command.text
     assert_exactly_once(source, target, work.plan.names)
 
 
+@pytest.mark.parametrize("rows", [0, MANY])
 def test_a_frozen_process_finds_its_source_taken_over(
-    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, tmp_path: Path
+    rows: int, files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, tmp_path: Path
 ) -> None:
+    work.fill(rows)
     name = work.plan.names[0]
     elsewhere = replace(files, folder=tmp_path / "another-host").write()
     with Command(files) as zombie:

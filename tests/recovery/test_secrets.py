@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from task_runs import Command, TaskFiles
-from unshard.config.cipher import KEY_PATH, encrypt
-from unshard.testing.certificates import Authority
+from support.certificates import Authority
+from support.task_runs import Command, TaskFiles
+from unshard.config.secret import KEY_PATH, encrypt
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import Shards, ends_at
-from task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.shard_runs import Shards, ends_at, take_out
+from support.task_runs import Command, TaskRun, wait_until
 from unshard.model.table import TableName
-from unshard.target.meta import MetaTables
-from unshard.target.sharding import forget_source
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
 from unshard.testing.servers import MariadbServer
@@ -131,14 +129,23 @@ def test_deaths_between_statements_that_a_copy_has(
         shards.settle(run)
 
 
-def take_out(files: TaskFiles, source: str) -> None:
-    """As a master does behind `update-task`."""
-    connection = files.target.connection()
-    with connection.cursor() as cursor:
-        cursor.execute("BEGIN")
-        forget_source(cursor, MetaTables(files.meta, files.name), source)
-        cursor.execute("COMMIT")
-    connection.close()
+@pytest.mark.parametrize("place", ["sync-move-before:2", "sync-move-after:2"])
+@pytest.mark.parametrize("model", [0, 1], ids=["altered", "as before"])
+def test_a_death_while_a_new_shard_joins_a_ddl_that_waits(
+    place: str, model: int, shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new table is declared to other sources before the group and the checkpoint have it."""
+    files = shards.files()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    shards.alter("s1", 0, "ADD COLUMN c INT")
+    shards.run("s1", f"CREATE TABLE {shards.at(3)} LIKE {shards.at(model)}")
+    shards.run("s1", f"INSERT INTO {shards.at(3)} (id, v) VALUES (7, 'new')")
+    assert ends_at(place, files, spark, monkeypatch)
+    with TaskRun(files, spark) as run:
+        for table in (1, 2) if model == 0 else (1, 2, 3):
+            shards.alter("s1", table, "ADD COLUMN c INT")
+        shards.settle(run)
 
 
 def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(

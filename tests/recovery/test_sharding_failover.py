@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from replicas import Pair
-from shard_runs import Shards, ends_at
-from task_runs import TaskFiles, TaskRun
+from support.replicas import Pair, replicated
+from support.shard_runs import Shards, ends_at
+from support.task_runs import TaskFiles, TaskRun
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
@@ -19,9 +19,8 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytes
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    with MariadbServer() as primary, MariadbServer({"log_slave_updates": "ON"}) as replica:
-        replica.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
-        yield Pair(primary, replica)
+    with replicated() as pair:
+        yield pair
 
 
 def by_gtid(shards: Shards) -> TaskFiles:

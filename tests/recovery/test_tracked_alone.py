@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import Shards, ends_at
-from task_runs import TaskRun
+from support.shard_runs import Shards, ends_at
+from support.task_runs import TaskRun
 from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.testing.servers import MariadbServer

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from proof import assert_exactly_once
-from task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.exactly_once import assert_exactly_once
+from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import Where
 from unshard.spark.batches import run_attempt, run_batch
 from unshard.spark.jobs import run_tasks
+from unshard.spark.lazy import started
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport, balance
 from unshard.sync.planning import planner as planning
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytes
 Task = Callable[[bytes], bytes]
 
 
+@pytest.mark.usefixtures("small_jobs")
 def test_two_attempts_at_once(
     source: MariadbServer,
     target: MariadbServer,
@@ -54,13 +56,13 @@ def test_two_attempts_at_once(
     def as_two_jobs(plan: BatchPlan) -> list[LedgerReport]:
         """Two jobs of the batch at once; both report all of it."""
         with ThreadPoolExecutor(2) as pool:
-            first, second = pool.map(partial(run_batch, spark), [plan, plan])
+            first, second = pool.map(partial(run_batch, started(spark)), [plan, plan])
         counted = partial(balance, shuffled=plan.shuffled, row_events=plan.row_events, where=Where(source=plan.source))
         assert counted(first) == counted(second)
         shuffled.append(plan.shuffled)
         return second
 
-    monkeypatch.setattr("unshard.worker.build.run_tasks", each_twice)
+    monkeypatch.setattr("unshard.spark.lazy.run_tasks", each_twice)
     monkeypatch.setattr("unshard.spark.batches.run_tasks", each_twice)
     works = [
         Workload(source, WorkPlan(schema, SHAPES["sysbench"], threads=1, large_rows=90)),

@@ -59,7 +59,9 @@ def test_files_of_another_server_go_by_its_own_readers() -> None:
 def test_a_reader_in_the_log_of_an_earlier_server_comes_to_the_later_ones_yet() -> None:
     files = [file(7, 1, "old"), file(8, 1, "old"), file(1, 2, "new"), file(2, 2, "new"), file(9, 3, "old")]
     late = planned(files, PurgeLimits("bin.000099"), late="old:8", t="new:2")
-    assert numbers(late.gone) == [(1, 7)] and late.reader is not None and late.reader.task == "late"
+    assert numbers(late.gone) == [(1, 7)]
+    assert late.reader is not None
+    assert late.reader.task == "late"
     assert numbers(planned(files, PurgeLimits("bin.000099"), t="old:9").gone) == [(1, 7), (1, 8), (2, 1), (2, 2)]
 
 

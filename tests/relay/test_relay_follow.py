@@ -9,8 +9,7 @@ import pytest
 from rig import Rig, insert, newest
 
 from unshard.model.position import Location, Position
-from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import MariadbServer, program
 
 pytestmark = pytest.mark.server
 

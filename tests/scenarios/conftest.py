@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_rig import ShardRig
+from support.shard_rig import ShardRig
 from unshard.testing.servers import MariadbServer
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import copied_task, ctl, go_on, stopped_run
-from shard_runs import Shards, ends_at
-from task_runs import TaskFiles, TaskRun
+from support.operated_tasks import copied_task, ctl, go_on, stopped_run
+from support.shard_runs import Shards, ends_at
+from support.task_runs import TaskFiles, TaskRun
 from unshard import crash_point
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
@@ -55,7 +55,8 @@ def rows(files: TaskFiles, columns: str = "*") -> list[tuple[Any, ...]]:
 
 def stops_with(code: str, files: TaskFiles, spark: SparkSession) -> str:
     error = stopped_run(files, spark)
-    assert isinstance(error, UnshardError) and error.code == code, error
+    assert isinstance(error, UnshardError), error
+    assert error.code == code, error
     return str(error)
 
 

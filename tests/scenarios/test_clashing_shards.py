@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import Command, TaskFiles, TaskRun, at_work, commit_more
+from support.task_runs import Command, TaskFiles, TaskRun, at_work, commit_more
 from unshard.errors import ConfigError
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from binlog_listing import newest_codes
-from proof import assert_exactly_once
-from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.binlog_listing import newest_codes
+from support.exactly_once import assert_exactly_once
+from support.shape_set import ShapeSet
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
@@ -51,7 +51,8 @@ def test_every_shape_arrives_from_compressed_events(
         run.catch_up()
         shapes.assert_equal(target_server)
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0
     assert newest_codes(packing) >= QUERY | ROWS
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, at_work, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work, newest, wait_until
 from unshard.dump.metadata import read_header
 from unshard.errors import SyncError, UnshardError
 from unshard.model.position import Position
@@ -191,7 +192,7 @@ def test_a_dump_without_a_lock_arrives_equal_while_writers_go_on(
     assert subtask.dump is not None
     read = subtask.dump._run_tasks
 
-    def read_while_written(payloads: list[bytes], *how: Any, **more: Any) -> list[bytes]:
+    def read_while_written(payloads: Sequence[bytes], *how: Any, **more: Any) -> list[bytes]:
         at = newest(source_server)
         found = read(payloads, *how, **more)
         wait_until(lambda: newest(source_server) > at, "written while it is dumped")

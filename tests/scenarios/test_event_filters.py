@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.model.change import Op
 from unshard.model.table import Table
 from unshard.sync.batch.plan import BatchPlan, TablePlan

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from proof import assert_exactly_once
-from shard_runs import ROW, Shards
-from task_runs import Command, TaskFiles, TaskRun
+from support.exactly_once import assert_exactly_once
+from support.shard_runs import ROW, Shards
+from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl
-from shard_runs import Shards, ends_at
-from task_runs import TaskRun, newest
+from support.operated_tasks import ctl
+from support.shard_runs import Shards, ends_at
+from support.task_runs import TaskRun, newest
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shard_rig import ShardRig
-from task_runs import newest
+from support.shard_rig import ShardRig
+from support.task_runs import newest
 from unshard.errors import UnshardError
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun, wait_until
 from unshard.errors import SyncError
 from unshard.testing.servers import MariadbServer
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import ROW, Shards
-from task_runs import TaskRun
+from support.shard_runs import ROW, Shards
+from support.task_runs import TaskRun
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
@@ -28,7 +28,8 @@ def note(run: TaskRun) -> str:
 def grows(run: TaskRun) -> None:
     """By a second and more, no quicker than time passes. A source that is slow to tell its clock blurs a reading."""
     begun, first = time.monotonic(), lag(run)
-    assert first is not None and first > 0
+    assert first is not None
+    assert first > 0
 
     def by_the_clock() -> bool:
         now = lag(run)
@@ -61,7 +62,8 @@ def test_lag_tells_the_truth(spark: SparkSession, target_server: MariadbServer, 
             wait_until(lambda: note(run) == "", "nobody stalls it", told=lambda: note(run))
             wait_until(lambda: lag(run) == 0.0, "0 when it has caught up")
             (reading,) = run.crew.readings()
-            assert reading.sync is not None and reading.sync.tables[f"{schema}.t"].updated == 1
+            assert reading.sync is not None
+            assert reading.sync.tables[f"{schema}.t"].updated == 1
         assert run.crew.readings()[0].unit == "stopped"
         wait_until(lambda: lag(run) == 0.0, "0 while stopped, as nothing is new")
         source.run(f"UPDATE {schema}.t SET v = 3")

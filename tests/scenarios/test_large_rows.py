@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.binlog.rows import decode_range
 from unshard.errors import SyncError, Where
 from unshard.model.table import TableName
@@ -45,8 +45,10 @@ def test_large_rows_arrive_once_the_target_takes_them(
         source_server.run(f"INSERT INTO {name} VALUES ({number}, REPEAT(CHAR({number} USING latin1), {size}))")
     source_server.run("FLUSH BINARY LOGS")
     error = run.error()
-    assert isinstance(error, SyncError) and error.code == "SYNC-053"
-    assert error.where.table == str(name) and "max_allowed_packet takes" in error.cause
+    assert isinstance(error, SyncError)
+    assert error.code == "SYNC-053"
+    assert error.where.table == str(name)
+    assert "max_allowed_packet takes" in error.cause
 
     file = source_server.binlog_files()[-2]
     with session(source_server.endpoint, "source") as connection:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import Command, TaskFiles, TaskRun, newest
+from support.task_runs import Command, TaskFiles, TaskRun, newest
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -92,7 +92,8 @@ def test_every_reason_is_counted_under_its_name(
     ]
     assert counts(files) == [(f"{own}.plain", 1, 0, 0, 1, 0, 0), (f"{own}.versions", 5, 1, 3, 1, 0, 0)]
     assert files.target.query(f"SELECT id FROM {own}.plain ORDER BY id") == [(1,), (3,)]
-    assert reading is not None and reading.skipped == {
+    assert reading is not None
+    assert reading.skipped == {
         (f"{own}.plain", "snapshot"): 1,
         (f"{own}.unread", "filters.unread"): 2,
         (f"{out}.plain", "block-allow-list"): 3,

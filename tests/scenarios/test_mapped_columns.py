@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest
+from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import ConfigError, SyncError
 from unshard.model.position import Position
 from unshard.testing.servers import MariadbServer
@@ -68,7 +68,8 @@ def test_a_text_that_gets_too_long_is_told_with_its_event_and_mended(
         raise run.error()
     error = caught.value
     assert (error.code, error.where.source, error.where.table) == ("CONFIG-018", "s1", shard)
-    assert error.where.position is not None and error.values["value"] == "1234567"
+    assert error.where.position is not None
+    assert error.values["value"] == "1234567"
     name, _, offset = error.where.position.rpartition(":")
     assert Position(name, int(offset)) > begin
     ((_, at, kind, *_),) = source_server.query(f"SHOW BINLOG EVENTS IN '{name}' FROM {offset} LIMIT 1")

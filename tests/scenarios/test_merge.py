@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, newest, wait_until
 from unshard.testing.compare import assert_equal
-from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import MariadbServer, program
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -87,7 +86,8 @@ def test_incremental_without_a_file_begins_at_the_right_transaction(
         if not by_gtid:
             wait_until(lambda: run.crew.readings()[0].sync is not None, "the sync has its place")
             location = run.sync.location
-            assert location is not None and location.position >= before
+            assert location is not None
+            assert location.position >= before
         work.run(transactions=30)
         run.catch_up()
         assert run.sync.missing == 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, stopped_run
-from shard_runs import Shards, ends_at
-from task_runs import TaskRun
+from support.operated_tasks import ctl, stopped_run
+from support.shard_runs import Shards, ends_at
+from support.task_runs import TaskRun
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 
@@ -162,7 +162,9 @@ def test_the_task_stops_at_the_new_shard_and_gets_past_it(shards: Shards, spark:
     assert isinstance(error, UnshardError)
     assert error.code == "SHARD-035", error
     lock, table = f"{shards.name}-`{shards.name}_all`.`t`", f"{shards.name}_s.t_{HELD} of s1"
-    assert lock in str(error) and table in str(error) and "binlog skip" in str(error), error
+    assert lock in str(error), error
+    assert table in str(error), error
+    assert "binlog skip" in str(error), error
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
     with TaskRun(files, spark) as run:
         shards.alter("s1", FREE, "ADD COLUMN c INT")
@@ -185,7 +187,8 @@ def test_what_no_order_puts_right_stops_the_task(change: str, shards: Shards, sp
     shards.alter("s1", FREE, "ADD COLUMN c INT")
     error = stopped_run(files, spark)
     assert isinstance(error, UnshardError)
-    assert error.code == "SHARD-031" and f"{shards.name}_s.t_{HELD}" in str(error), error
+    assert error.code == "SHARD-031", error
+    assert f"{shards.name}_s.t_{HELD}" in str(error), error
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
     with TaskRun(files, spark) as run:
         _others_arrive(shards, run, 0, 5)
@@ -268,7 +271,8 @@ def test_a_row_that_moves_to_a_shard_that_is_copied_later(shards: Shards, spark:
         run = TaskRun(shards.files(), spark).start()
         let(run)
         error = run.error()
-    assert isinstance(error, UnshardError) and error.code == "LOAD-005"
+    assert isinstance(error, UnshardError)
+    assert error.code == "LOAD-005"
     shards.keys = {"loaders": {"own": {"dir": str(shards.folder / "dump"), "on-duplicate-logical": "replace"}}}
     with TaskRun(shards.files(), spark) as run:
         shards.settle(run)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -128,7 +128,8 @@ def test_odd_tables_arrive(
             name = TableName(schema, table)
             assert_equal([(source_server, name)], (target_server, name))
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.missing == 0
+    assert reading.sync is not None
+    assert reading.sync.missing == 0
     engines = target_server.query(
         f"SELECT DISTINCT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}'"
     )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from proof import assert_exactly_once
-from task_runs import Command, TaskFiles, TaskRun
+from support.exactly_once import assert_exactly_once
+from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, go_on, stopped_run
-from shard_runs import Shards
-from task_runs import TaskFiles, TaskRun, wait_until
+from support.operated_tasks import ctl, go_on, stopped_run
+from support.shard_runs import Shards
+from support.task_runs import TaskFiles, TaskRun, wait_until
 from unshard.errors import DdlError, ShardError, SyncError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -70,16 +70,20 @@ def begin(source_server: MariadbServer, target_server: MariadbServer, schema: st
 
 @contextmanager
 def held_at(
-    table: str, files: TaskFiles, spark: SparkSession, *, snapshot: bool = True
+    table: str, files: TaskFiles, spark: SparkSession, *, snapshot: bool = True, fails: bool = False
 ) -> Iterator[tuple[TaskRun, Any]]:
-    """A run whose dump waits for that table, with snapshots the other one is copied; the connection that holds it."""
+    """A run whose dump waits for that table, with snapshots the other one is copied; the connection that holds it.
+
+    `fails`: the run fails within the context, and the end of the context does not raise that again.
+    """
     waiting = (
         "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting%metadata%' AND INFO LIKE 'SELECT%'"
     )
     locked = files.sources["s1"].connection()
     locked.query(f"LOCK TABLES {table} WRITE")
     try:
-        with TaskRun(files, spark) as run:
+        made = TaskRun(files, spark)
+        with made.failing() if fails else made as run:
             (subtask,) = run.crew.subtasks
 
             def there() -> bool:
@@ -139,11 +143,11 @@ def test_without_a_snapshot_it_must_not_end_while_it_is_copied(
 ) -> None:
     files = begin("none")
     before, behind = told(GH_OST, schema, "a")
-    held = held_at(f"{schema}.t", files, spark, snapshot=False)
-    with pytest.raises(SyncError, match="SYNC-047"), held as (run, locked):
+    with held_at(f"{schema}.t", files, spark, snapshot=False, fails=True) as (run, locked):
         source_server.run(*before, *behind)
         locked.query("UNLOCK TABLES")
-        run.catch_up()
+        with pytest.raises(SyncError, match="SYNC-047"):
+            run.catch_up()
 
 
 @pytest.mark.parametrize("begun", ["before the log", "behind its begin"])
@@ -174,7 +178,9 @@ def test_one_that_began_before_the_task_is_told_by_replace(
     go_on(files, spark)
     source_server.run(*behind, f"INSERT INTO {name} VALUES (5, 50, 'new')")
     error = stopped_run(files, spark)
-    assert isinstance(error, DdlError) and error.code == "DDL-025" and "binlog replace" in str(error)
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-025"
+    assert "binlog replace" in str(error)
     ctl("binlog", "replace", str(files.task_path), "-s", "s1", f"ALTER TABLE {name} ADD COLUMN added VARCHAR(10)")
     go_on(files, spark)
     assert_equal([(source_server, name)], (files.target, name))
@@ -209,10 +215,8 @@ def test_a_shard_whose_ghost_is_older_than_the_log(
     """Nobody can tell what was run on it: it stops before anything is loaded."""
     before, behind = of_shard(shards, 1)
     source_server.run(*before)
-    with (
-        pytest.raises(ShardError, match=r"SHARD-029[\s\S]*gh-ost"),
-        held_at(shards.at(1), shards.files(), spark) as (run, locked),
-    ):
+    with held_at(shards.at(1), shards.files(), spark, fails=True) as (run, locked):
         cuts_over(source_server, behind[1:], locked)
-        run.catch_up()
+        with pytest.raises(ShardError, match=r"SHARD-029[\s\S]*gh-ost"):
+            run.catch_up()
     assert shards.target.query(f"SHOW DATABASES LIKE '{shards.name}_all'") == []

@@ -8,31 +8,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from operated import ctl
-from optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic
-from shard_rig import ShardRig
-from shard_runs import Shards, ends_at
-from task_runs import TaskRun, wait_until
+from support.operated_tasks import ctl
+from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic, stopped, waits
+from support.shard_rig import ShardRig
+from support.shard_runs import Shards, ends_at
+from support.task_runs import wait_until
 from unshard.cli.app import app
-from unshard.errors import UnshardError
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-
-
-def stopped(rig: ShardRig, shards: Shards) -> UnshardError:
-    """The error that a run stops with."""
-    found = TaskRun(shards.files(), rig.spark).start().error()
-    assert isinstance(found, UnshardError)
-    return found
-
-
-def waits(run: TaskRun, shards: Shards, *words: str) -> None:
-    """Wait until the status of a source says all of the words about what waits."""
-
-    def told() -> str:
-        return " ".join(one.waits_for for reading in run.crew.readings() if reading.sync for one in reading.sync.groups)
-
-    wait_until(lambda: all(word in told() for word in words), f"{words} in the status", 30, told)
 
 
 def test_a_column_comes_with_the_first_shard_and_goes_with_the_last(rig: ShardRig) -> None:
@@ -177,7 +160,8 @@ def test_a_new_shard_whose_rows_the_target_can_not_take_is_refused(rig: ShardRig
         run.catch_up()
     shards.run("s1", f"CREATE TABLE {shards.at(9)} ({shards.row}, extra INT)")
     error = stopped(rig, shards)
-    assert error.code == "SHARD-045" and "extra" in str(error)
+    assert error.code == "SHARD-045"
+    assert "extra" in str(error)
 
 
 def test_another_default_than_that_of_the_first_shard_waits_for_a_human(rig: ShardRig) -> None:
@@ -204,6 +188,31 @@ def test_another_default_than_that_of_the_first_shard_waits_for_a_human(rig: Sha
         assert merged_rows(shards)[shards.id(*second, 0)]["c"] == 5, "what it had: a human sets it"
 
 
+def test_two_statements_at_one_barrier_are_left_out_by_a_human(rig: ShardRig) -> None:
+    shards = optimistic(rig)
+    with rig.run(shards) as run:
+        run.catch_up()
+        first, second = shards.shards[:2]
+        shards.alter(*first, "CHANGE v name VARCHAR(20) NOT NULL")
+        shards.run(first[0], f"INSERT INTO {shards.at(first[1])} (id, name) VALUES ({shards.id(*first, 1)}, 'row 1')")
+        shards.alter(*second, "ADD UNIQUE KEY (v)")
+        shards.insert(*second, 1)
+        waits(run, shards, "not met by")
+        task = str(shards.files().task_path)
+        (lock,) = ctl("shard-ddl-lock", task)["locks"]
+        for source, table in (first, second):
+            words = ["--action", "skip", "--database", f"{rig.name}_s", "--table", f"t_{table}"]
+            ctl("-s", source, "shard-ddl-lock", "unlock", lock["ID"], task, *words)
+        wait_until(lambda: shards.id(*first, 1) in merged_rows(shards), "the shard with another name")
+        shards.wait_in_step(run)
+        rows = merged_rows(shards)
+        assert columns(shards) == ["id", "v", "name"]
+        assert rows[shards.id(*first, 1)]["name"] == "row 1"
+        assert rows[shards.id(*first, 0)]["v"] == "row 0"
+        assert rows[shards.id(*second, 1)]["v"] == "row 1"
+        assert ctl("shard-ddl-lock", task)["locks"] == []
+
+
 def explained(shards: Shards, source: str, table: int, change: str) -> dict[str, Any]:
     """What `unshard explain --connect` says of an ALTER TABLE, in its JSON form."""
     files = shards.files()
@@ -221,17 +230,20 @@ def test_what_an_alter_would_do_is_told_before_it_is_run(rig: ShardRig) -> None:
     with rig.run(shards) as run:
         run.catch_up()
         added = explained(shards, "s1", 0, "ADD COLUMN c INT NOT NULL")
-        assert added["says"] == "runs" and "ADD COLUMN `c`" in added["statements"][0]["sql"]
+        assert added["says"] == "runs"
+        assert "ADD COLUMN `c`" in added["statements"][0]["sql"]
         assert "get 0 in column c" in str(added["groups"])
         renamed = explained(shards, "s1", 0, "CHANGE v w VARCHAR(20) NOT NULL")
-        assert renamed["says"] == "waits" and "not met by" in str(renamed["groups"])
+        assert renamed["says"] == "waits"
+        assert "not met by" in str(renamed["groups"])
         dropped = explained(shards, "s2", 0, "ALTER COLUMN v SET DEFAULT 'x', DROP COLUMN v")
         assert dropped["says"] in ("runs", "nothing")
         shards.alter("s1", 0, "CHANGE v w VARCHAR(20) NOT NULL")
         waits(run, shards, "not met by")
         assert "waits with an earlier" in str(explained(shards, "s1", 0, "ADD COLUMN d INT"))
         (lock,) = ctl("shard-ddl-lock", str(shards.files().task_path))["locks"]
-        assert lock["mode"] == "optimistic" and "not met by" in lock["waitsFor"]
+        assert lock["mode"] == "optimistic"
+        assert "not met by" in lock["waitsFor"]
         words = ["ctl", "shard-ddl-lock", "unlock", lock["ID"], str(shards.files().task_path)]
         assert "name the one that waits" in CliRunner().invoke(app, words).output
 
@@ -265,7 +277,8 @@ def test_strict_stops_in_front_of_what_would_wait(rig: ShardRig) -> None:
         has_columns(run, shards, "id", "v", "c")
     shards.alter("s1", 0, "CHANGE v w VARCHAR(20) NOT NULL")
     error = stopped(rig, shards)
-    assert error.code == "SHARD-044" and "not met by" in str(error)
+    assert error.code == "SHARD-044"
+    assert "not met by" in str(error)
 
 
 @pytest.mark.parametrize(

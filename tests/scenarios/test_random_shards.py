@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_hosts import Hosts
-from shard_processes import Processes
-from shard_storm import STEPS, Life, Storm
-from shard_terms import Terms
-from task_runs import TaskFiles
+from support.shard_hosts import Hosts
+from support.shard_processes import Processes
+from support.shard_storm import STEPS, Life, Storm
+from support.shard_terms import Terms
+from support.task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]

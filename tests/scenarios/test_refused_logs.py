@@ -13,8 +13,8 @@ from struct import pack
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import copied_task, ctl, go_on, stopped_run
-from task_runs import TaskFiles, TaskRun, newest
+from support.operated_tasks import copied_task, ctl, go_on, stopped_run
+from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import BinlogError, DdlError, SyncError
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -63,9 +63,13 @@ def test_a_shutdown_is_passed_and_an_incident_stops_the_task(
         source.start()
         source.run(f"INSERT INTO {name} VALUES (3)")
         error = run.error()
-    assert isinstance(error, BinlogError) and error.code == "BINLOG-004"
-    assert error.where.position == str(at) and error.where.source == "s1"
-    assert "INCIDENT" in error.message and "missing" in error.cause and "dump again" in error.hint
+    assert isinstance(error, BinlogError)
+    assert error.code == "BINLOG-004"
+    assert error.where.position == str(at)
+    assert error.where.source == "s1"
+    assert "INCIDENT" in error.message
+    assert "missing" in error.cause
+    assert "dump again" in error.hint
     assert target_server.query(f"SELECT id FROM {name} ORDER BY id") == [(1,), (2,)]
 
 
@@ -85,13 +89,15 @@ def test_a_temporary_table_is_not_taken_for_the_real_one_of_its_name(
         cursor.execute("ALTER TABLE t ADD COLUMN x INT")
     source_server.run(f"INSERT INTO {name} VALUES (2, 'two')")
     error = stopped_run(files, spark)
-    assert isinstance(error, DdlError) and error.code == "DDL-035"
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-035"
     assert target_server.query(f"SELECT id FROM {name}") == [(1,)]
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
     for place in places:
         ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", str(place))
     error = stopped_run(files, spark)
-    assert isinstance(error, SyncError) and error.code == "SYNC-007"
+    assert isinstance(error, SyncError)
+    assert error.code == "SYNC-007"
     source = ("-s", str(files.source_paths[0]))
     ctl("binlog-schema", "update", str(files.task_path), schema, "t", "--from-source", *source)
     go_on(files, spark)
@@ -116,9 +122,11 @@ def test_transaction_precise_versions_are_copied_and_not_followed(
     change = f"UPDATE {name} SET v = 9 WHERE id = 1"
     source_server.run(change)
     error = run.error()
-    assert isinstance(error, BinlogError) and error.code == "BINLOG-005"
+    assert isinstance(error, BinlogError)
+    assert error.code == "BINLOG-005"
     assert Position.parse(str(error.where.position)) >= at
-    assert change in error.message and "apply this statement to the target by hand" in error.hint
+    assert change in error.message
+    assert "apply this statement to the target by hand" in error.hint
     assert target_server.query(f"SELECT id, v FROM {name} ORDER BY id") == [(1, 1), (3, 3)]
 
 

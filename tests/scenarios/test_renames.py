@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, go_on, stopped_run
-from task_runs import TaskFiles, TaskRun
+from support.operated_tasks import ctl, go_on, stopped_run
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -75,7 +75,8 @@ def test_nothing_is_lost_across_the_rules(
     back = TableName(schema, "back")
     source_server.run(f"RENAME TABLE {schema}.shut_log TO {back}", f"INSERT INTO {back} VALUES (4, 'in the copy too')")
     error = stopped_run(files, spark)
-    assert isinstance(error, DdlError) and error.code == "DDL-011"
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-011"
     assert f"{schema}.shut_log" in str(error)
     target_server.run(f"CREATE TABLE {back} LIKE {schema}.shut_log")
     for row in source_server.query(f"SELECT * FROM {back}"):

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
+from support.shape_set import ShapeSet
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -48,7 +48,8 @@ def test_every_shape_arrives_from_partial_images(
         run.catch_up()
         shapes.assert_equal(target_server)
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0
 
 
@@ -80,7 +81,8 @@ def test_merged_shards_with_column_mapping(
             commit_more(work, transactions=TRANSACTIONS)
         run.catch_up()
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.missing == 0
+    assert reading.sync is not None
+    assert reading.sync.missing == 0
     checksum = "SELECT COUNT(*), COALESCE(SUM(CRC32(CONCAT_WS('#', id - {}, k, c, pad))), 0) FROM {}"
     found = 0
     for name in work.plan.names:
@@ -134,7 +136,8 @@ def test_absent_columns_take_the_sources_defaults(
         run.catch_up()
         assert_equal([(frugal, name)], (target_server, name))
         (reading,) = run.crew.readings()
-    assert reading.sync is not None and reading.sync.missing == 0
+    assert reading.sync is not None
+    assert reading.sync.missing == 0
 
 
 def test_a_target_key_that_is_not_logged_stops(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ALL_SHAPES, ShapeSet
-from task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
+from support.shape_set import ALL_SHAPES, ShapeSet
+from support.task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.planning import planner as planning
 from unshard.sync.unit import SyncUnit
@@ -54,7 +54,8 @@ def test_every_shape_arrives_while_writers_go_on(
         shapes.assert_equal(target_server)
         (reading,) = run.crew.readings()
     assert shapes.transactions > 100
-    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync is not None
+    assert reading.sync.rows > 100
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from shard_rig import ShardRig
-from shard_runs import Shards
-from task_runs import TaskRun, wait_until
+from support.shard_rig import ShardRig
+from support.shard_runs import Shards
+from support.task_runs import TaskRun, wait_until
 from unshard.errors import ShardError
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
@@ -103,14 +103,15 @@ def test_tables_come_and_go_while_a_group_waits(rig: ShardRig) -> None:
 def test_another_statement_in_the_same_place_stops_the_source(rig: ShardRig) -> None:
     """The third shard has met nothing, so the first statement waits too."""
     shards = rig.shards(tables=3)
-    with pytest.raises(ShardError) as caught, rig.run(shards) as run:
+    with rig.run(shards).failing() as run:
         run.catch_up()
         for table, changes in enumerate((("ADD b INT", "ADD c INT"), ("add column b integer", "ADD d INT"))):
             for change in changes:
                 shards.alter("s1", table, change)
-        raise run.error()
-    assert caught.value.code == "SHARD-001"
-    lines = [line.strip() for line in process_error(caught.value, datetime.now(UTC)).raw_cause.splitlines()]
+        error = run.error()
+    assert isinstance(error, ShardError)
+    assert error.code == "SHARD-001"
+    lines = [line.strip() for line in process_error(error, datetime.now(UTC)).raw_cause.splitlines()]
     assert [line[:4] for line in lines[::2]] == ["1 ==", "2 <>"]
     statements = [line.partition("`t` ")[2].partition(" (")[0] for line in lines]
     assert statements == ["add column b integer", "ADD b INT", "ADD d INT", "ADD c INT"]

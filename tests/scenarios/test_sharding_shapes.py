@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from shard_rig import ShardRig
-from shard_runs import ROW, Shards
-from task_runs import TaskRun
+from support.shard_rig import ShardRig
+from support.shard_runs import ROW, Shards
+from support.task_runs import TaskRun
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, at_work, newest
+from support.task_runs import TaskFiles, TaskRun, at_work, newest
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest
+from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.model.table import TableName

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 
@@ -103,6 +103,8 @@ def test_what_does_not_fit_is_told_before_a_row_is_written(
     source_server.run(f"INSERT INTO {schema}.t (id) VALUES (1)")
     again = TaskRun(files, spark).start()
     error = again.error()
-    assert isinstance(error, UnshardError) and error.code == "SYNC-007", error
-    assert why in str(error) and f"{schema}.t" in str(error)
+    assert isinstance(error, UnshardError), error
+    assert error.code == "SYNC-007", error
+    assert why in str(error)
+    assert f"{schema}.t" in str(error)
     assert target_server.query(f"SELECT * FROM {schema}.t") == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun
+from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -74,7 +74,8 @@ def test_one_value_in_two_sources_overwrites_nothing(
     run.reach("sync")
     second_source.run(f"UPDATE {name} SET n = 1 WHERE id = 50")
     error = run.error()
-    assert isinstance(error, UnshardError) and error.code == "SYNC-003"
+    assert isinstance(error, UnshardError)
+    assert error.code == "SYNC-003"
     assert target_server.query(f"SELECT n FROM {name} ORDER BY id") == [(1,), (2,), (50,), (51,)]
 
 

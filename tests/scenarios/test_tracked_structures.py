@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, go_on, stopped_run
-from task_runs import TaskFiles
+from support.operated_tasks import ctl, go_on, stopped_run
+from support.task_runs import TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -28,12 +28,14 @@ def test_a_wrong_structure_stops_the_task_until_it_is_set_right(
     go_on(files, spark)
     task, source = str(files.task_path), str(files.source_paths[0])
     shown = ctl("binlog-schema", "list", task, schema, "t")["sources"][0]["msg"]
-    assert shown.startswith("CREATE TABLE `t`") and "varchar(20)" in shown
+    assert shown.startswith("CREATE TABLE `t`")
+    assert "varchar(20)" in shown
     assert not ctl("binlog-schema", "list", task, schema, "nobody", code=1)["result"]
     wrong = tmp_path / "wrong.sql"
     wrong.write_text("CREATE TABLE t (id INT PRIMARY KEY, v INT);")
     said = ctl("binlog-schema", "update", task, schema, "t", str(wrong), "-s", "s1")["sources"][0]
-    assert said["source"] == "s1" and "`v` int(11)" in said["msg"]
+    assert said["source"] == "s1"
+    assert "`v` int(11)" in said["msg"]
     source_server.run(f"INSERT INTO {schema}.t VALUES (2, 'two')")
     error = stopped_run(files, spark)
     assert "SYNC-007" in str(error) or "BINLOG-022" in str(error), error

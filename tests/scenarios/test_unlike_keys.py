@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import ROW, Shards
-from task_runs import TaskRun
+from support.shard_runs import ROW, Shards
+from support.task_runs import TaskRun
 from unshard.errors import LoadError
 from unshard.testing.servers import MariadbServer
 
@@ -25,7 +25,8 @@ def test_the_load_tells_which_shards_have_the_key_and_goes_on_without_it(
         run = TaskRun(shards.files(), spark).start()
         let(run)
         error = run.error()
-    assert isinstance(error, LoadError) and error.code == "LOAD-022"
+    assert isinstance(error, LoadError)
+    assert error.code == "LOAD-022"
     assert (error.values["key"], error.values["have"], error.values["lack"]) == (
         "u",
         f"{schema}_s.t_0",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest
+from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import BinlogError
 from unshard.model.position import Position
 from unshard.model.table import TableName

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evaluated import Evaluated
-from random_ddl import MARIADB, RandomDdl
+from support.evaluated_ddl import Evaluated
+from support.random_ddl import MARIADB, RandomDdl
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from itertools import count
 
-from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate, operations
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_table
 from unshard.shard.join import fill_of, joined_type
-from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import MergedChange, ShardId, StructureRequest
-from unshard.shard.merged_step import barrier_of
+from unshard.shard.merged_step import barrier_of, difference
 from unshard.shard.merged_table import MergedTable
 
 NAME = TableName("all", "t")
@@ -91,7 +90,8 @@ class World:
                 self.make(decision.changes[0])
             elif decision.barrier:
                 request = self.table.shards[decision.barrier[0]].request
-                assert request is not None and self.table.after is not None
+                assert request is not None
+                assert self.table.after is not None
                 after = behind(self.table.after, request.ddls[0].removeprefix("ALTER TABLE `all`.`t` "))
                 self.ran.append(request.ddls[0])
                 self.table = self.table.done(self.table.at_barrier(decision, after))

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
-from unshard.shard.lock import Outcome
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.shard.sequence import DdlItem
 
 TARGET = TableName("db", "t")

@@ -8,8 +8,7 @@ import pytest
 
 from unshard.errors import ShardError
 from unshard.model.table import TableName
-from unshard.shard.lock import Outcome
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import LockKeeper, Outcome
 
 TARGET = TableName("db", "t")
 BEGUN = {"steps": ["ADD a"]}
@@ -27,7 +26,8 @@ def keeper(*owners: str, silent: str = "") -> LockKeeper:
 def test_all_sources_have_to_meet_it_and_the_first_one_runs_it() -> None:
     locks = keeper("s1", "s2").join("s1", A, "now")
     assert locks.outcome("s1") is Outcome.WAIT
-    assert locks.open is not None and locks.open.remain(locks.needed(locks.open)) == ("s2",)
+    assert locks.open is not None
+    assert locks.open.remain(locks.needed(locks.open)) == ("s2",)
     locks = locks.join("s2", A, "later")
     assert (locks.outcome("s1"), locks.outcome("s2")) == (Outcome.EXECUTE, Outcome.WAIT)
     locks = locks.done("s1")
@@ -66,7 +66,8 @@ def test_another_ddl_waits_and_both_are_shown() -> None:
     assert (locks.outcome("s1"), locks.outcome("s2")) == (Outcome.WAIT, Outcome.MISMATCH)
     assert locks.open is not None
     shown = locks.open.mismatch("s2")
-    assert f"s2: {B[0]}" in shown and f"s1: {A[0]}" in shown
+    assert f"s2: {B[0]}" in shown
+    assert f"s1: {A[0]}" in shown
 
 
 def test_the_first_table_of_a_source_joins_behind_what_is_executed() -> None:
@@ -84,7 +85,8 @@ def test_leaving_completes_a_lock_and_hands_it_on() -> None:
     locks = keeper("s1", "s2", "s3").join("s1", A, "").join("s2", A, "")
     assert locks.declare("s3", []).outcome("s1") is Outcome.EXECUTE
     left = locks.declare("s1", [])
-    assert left.open is not None and left.open.owner == "s2"
+    assert left.open is not None
+    assert left.open.owner == "s2"
     assert left.join("s3", A, "").outcome("s2") is Outcome.EXECUTE
     assert left.declare("s2", []).locks == ()
 
@@ -188,7 +190,8 @@ def test_a_source_that_comes_back_without_a_table_keeps_no_locks() -> None:
 def test_an_owner_that_is_taken_out_in_the_middle_of_its_ddl_skips_it_when_it_comes_back() -> None:
     locks = keeper("s1", "s2").join("s1", A, "").join("s2", A, "").take_out("s1", BEGUN)
     assert locks.outcome("s2") is Outcome.EXECUTE
-    assert locks.open is not None and locks.open.begun == BEGUN
+    assert locks.open is not None
+    assert locks.open.begun == BEGUN
     back = locks.done("s2").declare("s1", [T1])
     assert back.outcome("s1") is None
     assert back.join("s1", A, "").outcome("s1") is Outcome.SKIP
@@ -205,10 +208,13 @@ def test_a_lock_of_which_nothing_is_handed_on_is_written_as_before() -> None:
 def test_what_nobody_else_has_met_is_kept_for_whoever_comes_next() -> None:
     locks = keeper("s1", "s2").join("s1", A, "").unlock("", "ann").take_out("s1", BEGUN)
     locks = LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict())))
-    assert locks.open is not None and not locks.open.owner and not locks.busy
+    assert locks.open is not None
+    assert not locks.open.owner
+    assert not locks.busy
     met = locks.join("s2", A, "")
     assert met.outcome("s2") is Outcome.EXECUTE
-    assert met.open is not None and met.open.begun == BEGUN
+    assert met.open is not None
+    assert met.open.begun == BEGUN
     back = locks.declare("s2", []).declare("s1", [T1]).join("s1", A, "")
     assert back.outcome("s1") is Outcome.EXECUTE
     assert back.done("s1").locks == ()
@@ -216,10 +222,12 @@ def test_what_nobody_else_has_met_is_kept_for_whoever_comes_next() -> None:
 
 def test_a_human_chooses_another_ddl_than_the_one_that_was_begun() -> None:
     locks = keeper("s1", "s2").join("s1", A, "").join("s2", B, "").unlock("s1", "ann").take_out("s1", BEGUN)
-    assert locks.open is not None and (locks.open.owner, locks.open.ddls) == ("s2", A)
+    assert locks.open is not None
+    assert (locks.open.owner, locks.open.ddls) == ("s2", A)
     assert locks.outcome("s2") is Outcome.EXECUTE, "the human has let it pass: it goes on with what was begun"
     locks = locks.unlock("s2", "ann")
-    assert locks.open is not None and (locks.open.ddls, locks.open.begun) == (B, None)
+    assert locks.open is not None
+    assert (locks.open.ddls, locks.open.begun) == (B, None)
 
 
 def test_only_what_the_source_may_run_is_kept() -> None:

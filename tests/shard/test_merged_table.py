@@ -22,7 +22,8 @@ def test_a_new_column_is_there_for_the_first_shard_and_costs_nothing_for_the_nex
     world.alter(B, "ADD COLUMN c INT NOT NULL DEFAULT 5")
     world.alter(C, "ADD COLUMN c INT NOT NULL DEFAULT 5")
     assert len(world.ran) == 1
-    assert not world.open and not world.table.rules
+    assert not world.open
+    assert not world.table.rules
 
 
 def test_not_null_without_a_default_gets_one_as_long_as_a_shard_lacks_it() -> None:
@@ -61,7 +62,8 @@ def test_a_column_is_not_dropped_before_every_source_writes_without_it() -> None
     world.alter(A, "DROP COLUMN v")
     world.alter(C, "DROP COLUMN v")
     assert not world.open, "rows of both go on"
-    assert world.table.leaving and not world.ran[1:]
+    assert world.table.leaving
+    assert not world.ran[1:]
     world.table = world.table.noted("s1")
     world.settle()
     assert not world.ran[1:]
@@ -77,7 +79,8 @@ def test_a_shard_that_adds_a_dropped_name_again_waits_for_the_others() -> None:
     assert "the target keeps it for s.t_1 of s1" in world.waits[A]
     world.alter(B, "DROP COLUMN V")
     assert not world.open
-    assert world.ran[1].endswith("DROP COLUMN `v`") and "ADD COLUMN `v`" in world.ran[2]
+    assert world.ran[1].endswith("DROP COLUMN `v`")
+    assert "ADD COLUMN `v`" in world.ran[2]
 
 
 def test_the_wider_of_two_types_stays() -> None:
@@ -89,7 +92,9 @@ def test_the_wider_of_two_types_stays() -> None:
     made = world.table.after
     assert made is not None
     column = made.column("v")
-    assert column is not None and column.type.arguments == (90,) and column.nullable
+    assert column is not None
+    assert column.type.arguments == (90,)
+    assert column.nullable
 
 
 @pytest.mark.parametrize(
@@ -212,10 +217,34 @@ def test_a_source_that_is_taken_out_in_the_middle_of_a_change() -> None:
     begun = table.begun("s1", table.evaluate().changes[0])
     assert begun.take_out("s1").runner is None
     left = begun.take_out("s1", {"steps": []})
-    assert left.runner is not None and (left.runner.source, left.runner.begun) == ("", {"steps": []})
+    assert left.runner is not None
+    assert (left.runner.source, left.runner.begun) == ("", {"steps": []})
     assert left.sources == {"s2"}
     assert set(columns(left.done(left.runner.change).after)) == {"id", "v", "c"}
     assert set(left.done(left.runner.change).leaving) == {"c"}
+
+
+def test_a_source_that_comes_back_waits_until_the_target_takes_its_rows() -> None:
+    """Its shard has a column that the target has lost, and has none that the target has got meanwhile."""
+    renamed = behind(definition(), "CHANGE v w VARCHAR(20) NOT NULL")
+    table = MergedTable(NAME).register(A, renamed).register(C, definition())
+    assert (table.lacks("s1"), table.lacks("s2")) == (True, True)  # rows of neither have a value for both columns
+    (change,) = table.evaluate().changes
+    begun = table.begun("s1", change)
+    assert begun.lacks("s2")
+    assert not begun.done(change).lacks("s1")
+    assert not begun.done(change).lacks("s2")
+
+
+def test_a_shard_that_is_ahead_lets_no_source_wait() -> None:
+    world = World(A, C)
+    world.alter(A, "ADD COLUMN c INT, MODIFY v VARCHAR(90) NOT NULL")
+    assert not world.table.lacks("s1")
+    assert not world.table.lacks("s2")
+    world.alter(A, "DROP COLUMN v")
+    world.alter(C, "ADD COLUMN c INT")
+    assert not world.table.lacks("s1")
+    assert not world.table.lacks("s2")
 
 
 def test_the_record_is_read_back_as_it_was_written() -> None:

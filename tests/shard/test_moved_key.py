@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.model.table import TableName
-from unshard.shard.moved_key import KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.changed_keys import KeyChange, MoveOutcome, When, fates
 
 TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
 
 
-def change(order: int, table: TableName, lives: bool, when: When) -> KeyChange:
-    return KeyChange(order, table, lives, when)
+def change(order: int, table: TableName, lives: bool, when: When, *, inserts: bool = True) -> KeyChange:
+    return KeyChange(order, table, inserts and lives, lives, when)
 
 
 @dataclass
@@ -30,11 +30,13 @@ class Life:
     first: int | None
     last: int | None
     late: frozenset[int]
+    owner: TableName | None
 
 
 @st.composite
 def lives(draw: st.DrawFn) -> Life:
     owner: TableName | None = draw(st.sampled_from((None, *TABLES)))
+    begin = owner
     first = row = -1 if owner is not None else None
     changes: list[KeyChange] = []
     edges = [0]
@@ -50,15 +52,16 @@ def lives(draw: st.DrawFn) -> Life:
         for table, alive in steps:
             assert table is not None
             row = len(changes) if alive and len(changes) not in late else row
-            changes.append(change(len(changes), table, alive, When.AHEAD))
+            new = len(changes) not in late and not (table == owner == to)
+            changes.append(change(len(changes), table, alive, When.AHEAD, inserts=new))
         owner, row = to, row if to is not None else None
         edges.append(len(changes))
-    return Life(changes, edges, first, row, frozenset(late))
+    return Life(changes, edges, first, row, frozenset(late), begin)
 
 
 def applied(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
-    """The row that the target has behind all of them that are due; none is a clash."""
-    found = fates(changes)
+    """The row that a target that replaces rows has behind all of them that are due; none is a clash."""
+    found = fates(changes, refuses=False)
     assert MoveOutcome.CLASH not in found.values()
     due = [one for one in changes if one.when is When.NOW and one.order not in found]
     return written(life, due, row)
@@ -99,10 +102,75 @@ def test_the_row_ends_as_its_shard_has_it(life: Life, data: st.DataObject) -> No
     assert applied(life, again, row) == life.last, (first, at, second)
 
 
+class _RefusedError(Exception):
+    """The target has a row of the key already."""
+
+
+@dataclass
+class RefusingTarget:
+    """A target that refuses a second row of the key. `row`: whose row it has, and the change that wrote it."""
+
+    row: tuple[TableName, int] | None
+
+    def batch(self, changes: list[KeyChange]) -> None:
+        """Apply a batch: changes are compacted by table, and DELETEs come first."""
+        by_table: dict[TableName, list[KeyChange]] = {}
+        for one in changes:
+            by_table.setdefault(one.table, []).append(one)
+        for its in by_table.values():
+            if not its[0].inserts and not its[-1].lives:
+                self.row = None
+        for table, its in sorted(by_table.items(), key=lambda item: item[1][-1].order):
+            if its[-1].lives and its[0].inserts:
+                if self.row is not None:
+                    raise _RefusedError
+                self.row = (table, its[-1].order)
+            elif its[-1].lives and self.row is not None:
+                self.row = (self.row[0], its[-1].order)
+
+
+def batches(draw: st.DataObject, life: Life, changes: list[KeyChange]) -> list[list[KeyChange]]:
+    """Cut changes into batches of whole transactions."""
+    edges = sorted(draw.draw(st.sets(st.sampled_from(life.edges))))
+    cut: list[list[KeyChange]] = [[] for _ in range(len(edges) + 1)]
+    for one in changes:
+        cut[bisect_right(edges, one.order)].append(one)
+    return cut
+
+
+@settings(max_examples=1000)
+@given(lives(), st.data())
+def test_a_target_that_refuses_a_second_row_takes_all_if_it_took_what_did_not_wait(
+    life: Life, data: st.DataObject
+) -> None:
+    first = {table: data.draw(st.sampled_from(life.edges)) for table in TABLES}
+    at = data.draw(st.sampled_from([edge for edge in life.edges if edge >= max(first.values())]))
+    target = RefusingTarget((life.owner, -1) if life.owner is not None else None)
+    due = [
+        replace(one, when=When.AHEAD if one.order < first[one.table] else When.NOW)
+        for one in life.changes
+        if one.order < at
+    ]
+    try:
+        for end in life.edges[1:]:
+            begin = max([edge for edge in life.edges if edge < end], default=0)
+            target.batch([one for one in due if one.when is When.AHEAD and begin <= one.order < end])
+    except _RefusedError:
+        return  # a row that waits, and one that has moved and does not wait: SHARD-035
+    found = fates(due, refuses=True)
+    assert MoveOutcome.CLASH not in found.values()
+    for some in batches(data, life, [one for one in due if one.when is When.NOW and one.order not in found]):
+        target.batch(some)
+    for some in batches(data, life, [one for one in life.changes if one.order >= at]):
+        target.batch(some)
+    last = None if life.last is None else (life.changes[life.last].table if life.last >= 0 else life.owner, life.last)
+    assert target.row == last
+
+
 def test_a_row_that_two_shards_keep_is_a_clash() -> None:
-    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)]) == {1: MoveOutcome.CLASH}
+    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)], refuses=True) == {1: MoveOutcome.CLASH}
 
 
 def test_one_that_is_deleted_behind_a_later_ddl_is_none() -> None:
     held = [change(1, A, True, When.NOW), change(3, A, False, When.LATER)]
-    assert fates([*held, change(2, B, True, When.AHEAD)]) == {1: MoveOutcome.LEFT_OUT}
+    assert fates([*held, change(2, B, True, When.AHEAD)], refuses=True) == {1: MoveOutcome.LEFT_OUT}

@@ -63,10 +63,12 @@ def test_a_mismatch_is_shown_side_by_side_with_the_command_that_chooses() -> Non
 def test_an_owner_that_is_gone_and_a_source_that_is_late_behind_a_human() -> None:
     locks = keeper("s1", "s2").join("s1", A, "").unlock("", "ann")
     (form,) = waiting_locks(locks, {})
-    assert "s1 runs it on the target" in form["waitsFor"] and "unlocked by ann" in form["waitsFor"]
+    assert "s1 runs it on the target" in form["waitsFor"]
+    assert "unlocked by ann" in form["waitsFor"]
     assert "--force-remove" in form["help"]
     (late,) = waiting_locks(locks.done("s1"), {})
-    assert late["unsynced"] == ["s2"] and late["help"].startswith("nothing")
+    assert late["unsynced"] == ["s2"]
+    assert late["help"].startswith("nothing")
     (other,) = waiting_locks(locks.done("s1").join("s2", B, ""), {})
     assert f"`{UNLOCK}` lets s2 pass" in other["help"]
     assert waiting_locks(locks.done("s1").join("s2", A, "").done("s2"), {}) == []
@@ -82,9 +84,11 @@ def test_a_source_that_was_left_out_of_the_file_is_named_with_what_takes_it_out(
     assert (shown.waits_for, shown.help) == (form["waitsFor"].replace("up.t_1", "all of up.t_1"), form["help"])
     owned = keeper("s1", "s2").join("s2", A, "").join("s1", A, "")
     (form,) = waiting_locks(owned, {}, listed=("s1",))
-    assert form["waitsFor"] == "s2 runs it on the target; not in the task's file: s2" and "pause-task" in form["help"]
+    assert form["waitsFor"] == "s2 runs it on the target; not in the task's file: s2"
+    assert "pause-task" in form["help"]
     (form,) = waiting_locks(met, {}, listed=("s1", "s2"))
-    assert "file" not in form["waitsFor"] and UNLOCK in form["help"]
+    assert "file" not in form["waitsFor"]
+    assert UNLOCK in form["help"]
 
 
 def test_a_lock_that_only_waits_to_be_passed_is_not_shown() -> None:

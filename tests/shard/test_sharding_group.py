@@ -65,10 +65,12 @@ def test_a_held_tables_range_is_read_once_over_several_ddl() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(ONE, item(150, ADD_B)).meet(TWO, item(200, ADD_A))
     first = state.resolve(at(205))
     resync = first.resync(at(205))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(150))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(150))}
     second = first.resynced(at(150), at(205)).meet(TWO, item(300, ADD_B)).resolve(at(305))
     resync = second.resync(at(305))
-    assert resync is not None and resync.windows == {ONE: (at(155), at(305))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(155), at(305))}
 
 
 def test_another_ddl_or_order_is_refused_with_both_lists() -> None:
@@ -151,7 +153,8 @@ def test_a_new_table_with_the_newest_structure_waits_with_the_others() -> None:
     assert state.held == {ONE: at(105), THREE: at(150)}
     after = state.meet(TWO, item(200, ADD_A)).resolve(at(205))
     resync = after.resync(at(205))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(205)), THREE: (at(150), at(205))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(205)), THREE: (at(150), at(205))}
 
 
 def test_a_new_table_without_the_ddl_is_refused_once_it_is_reported() -> None:
@@ -173,7 +176,8 @@ def test_a_dropped_table_completes_the_group_and_keeps_what_is_held_of_it() -> N
     assert THREE not in state.tables
     after = state.resolve(at(175))
     resync = after.resync(at(175))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(150)), TWO: (at(125), at(175))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(150)), TWO: (at(125), at(175))}
     assert set(after.resynced(at(175), at(175)).tables) == {TWO}
 
 
@@ -183,7 +187,8 @@ def test_a_table_created_again_goes_on_where_its_name_stood() -> None:
         state.add(ONE, at(160))
     again = state.add(ONE, at(160), met=1).meet(TWO, item(200, ADD_A)).resolve(at(205))
     resync = again.resync(at(205))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(205))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(205))}
 
 
 def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
@@ -191,14 +196,16 @@ def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
     assert (state.synced, state.unsynced) == ((ONE, THREE), (TWO,))
     after = state.meet(TWO, item(200, ADD_A)).resolve(at(205))
     resync = after.resync(at(205))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(150)), THREE: (at(155), at(205))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(150)), THREE: (at(155), at(205))}
 
 
 def test_a_table_renamed_while_it_is_read_again_waits_for_its_old_name() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(205))
     state = state.rename({ONE: THREE}, at(210), at(215))
     resync = state.resync(at(300))
-    assert resync is not None and resync.windows == {ONE: (at(105), at(210)), THREE: (at(215), at(300))}
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(210)), THREE: (at(215), at(300))}
     assert set(state.resynced(at(300), at(300)).tables) == {TWO, THREE}
 
 
@@ -227,7 +234,8 @@ def test_the_keeper_answers_for_all_groups() -> None:
     assert keeper.next_resync(at(200)) is None
     resolved = keeper.with_group(keeper.group(other.target).resolve(at(200)))
     found = resolved.next_resync(at(200))
-    assert found is not None and found[0] == other.target
+    assert found is not None
+    assert found[0] == other.target
     assert keeper.group(TableName("db", "none")).tables == {}
 
 
@@ -247,7 +255,8 @@ def test_a_statement_that_is_left_out_is_kept_for_what_is_read_again_before_it()
     half = held.meet(TWO, item(200, ADD_A)).resolve(at(205)).resynced(at(150), at(205))
     assert half.tables[ONE].passed == (late,)
     free = half.meet(TWO, item(250, ADD_B)).resolve(at(255)).resynced(at(255), at(255))
-    assert not free.unresolved and free.tables[ONE].passed == ()
+    assert not free.unresolved
+    assert free.tables[ONE].passed == ()
 
 
 def test_a_group_goes_over_to_another_log_with_all_its_places() -> None:

@@ -10,8 +10,8 @@ import pytest
 from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
-from unshard.source.by_time import position_at
 from unshard.source.replica import Idle, Piece, ReplicaStream
+from unshard.source.upstream import position_at
 from unshard.testing.servers import MariadbServer
 
 

@@ -78,7 +78,9 @@ def test_a_file_by_gtid(server: MariadbServer) -> None:
 
     if copy:  # MariaDB 11.4 and newer has an index of GTIDs, and begins behind the head of the file
         assert same_format(copy, data[4 : 4 + length])
-        assert got and data.endswith(got) and len(data) - len(got) == _behind_gtid_list(data, 4 + length)
+        assert got
+        assert data.endswith(got)
+        assert len(data) - len(got) == _behind_gtid_list(data, 4 + length)
     else:
         assert got[length:] == data[4 + length :]
         assert same_format(got[:length], data[4 : 4 + length])

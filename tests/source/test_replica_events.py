@@ -102,11 +102,14 @@ def test_files_are_announced_at_connect_and_between_two(wire: Wire) -> None:
     assert wire.take() == Begin(Position("mysql-bin.000001", 4))
     size = len(wire.format(end=125))
     piece = wire.take()
-    assert isinstance(piece, ReplicaEvents) and piece.position.offset == 4 and len(piece.data) == size
+    assert isinstance(piece, ReplicaEvents)
+    assert piece.position.offset == 4
+    assert len(piece.data) == size
     at = 4 + size
     real = wire.send(ROTATE, pack("<Q", 4) + b"mysql-bin.000002", end=at + 19 + 8 + 16 + 4)
     piece = wire.take()
-    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == real
+    assert isinstance(piece, ReplicaEvents)
+    assert bytes(piece.data) == real
     wire.announce(b"mysql-bin.000002", 4)
     assert wire.take() == Begin(Position("mysql-bin.000002", 4))
     assert wire.stream.position == Position("mysql-bin.000002", 4)
@@ -120,7 +123,8 @@ def test_a_file_that_a_shutdown_ends_is_followed_by_the_next(wire: Wire) -> None
     assert wire.take() == Begin(Position("mysql-bin.000001", 500))
     assert isinstance(wire.take(), FormatCopy)
     piece = wire.take()
-    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == stop
+    assert isinstance(piece, ReplicaEvents)
+    assert bytes(piece.data) == stop
     assert wire.take() == Begin(Position("mysql-bin.000002", 4))
 
 
@@ -144,7 +148,8 @@ def test_heartbeats_move_nothing(wire: Wire, kind: int, offset: int) -> None:
     assert wire.stream.position == Position("mysql-bin.000001", offset)
     query = wire.send(QUERY, bytes(30), end=offset + 53)
     piece = wire.take()
-    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == query
+    assert isinstance(piece, ReplicaEvents)
+    assert bytes(piece.data) == query
     assert wire.stream.position == Position("mysql-bin.000001", offset + 53)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from support.refusals import refusal
 from unshard.errors import RelayError, SourceError
 from unshard.model.position import Position
 from unshard.mysql.connection import session
@@ -56,12 +57,11 @@ def server() -> Iterator[MariadbServer]:
 def code_of(server: MariadbServer, user: str = "root") -> str:
     """The code of the lack that is found for this user, "" where there is none."""
     with session(replace(server.endpoint, user=user), "source") as connection:
-        try:
-            check_requirements(connection, identify(connection), "s1")
-        except SourceError as error:
-            assert error.where.source == "s1"
-            return error.code
-    return ""
+        refused = refusal(SourceError, check_requirements, connection, identify(connection), "s1")
+    if refused is None:
+        return ""
+    assert refused.where.source == "s1"
+    return refused.code
 
 
 @pytest.mark.server

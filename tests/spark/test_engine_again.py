@@ -94,3 +94,62 @@ def test_a_session_that_was_started_ahead_is_the_task_s_and_makes_way_for_anothe
     command = [sys.executable, "-c", AHEAD, str(tmp_path / "spark.log")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1:] == ["[b'A'] another"], done.stderr
+
+
+LAZY = """
+import sys, threading, time
+from pathlib import Path
+from unshard.config.task import SparkConfig
+from unshard.errors import ClusterError, EngineError
+from unshard.worker import engine as module
+from unshard.worker.engine import Engine
+
+stop, lines, failures = threading.Event(), [], []
+engine = Engine(Path(sys.argv[1]), stop, lines.append, failures.append)
+config = SparkConfig(master="local[2]")
+lazy = engine.lazy(config)
+lazy.interrupt("no job")
+print(lazy.slots, lazy.local, lines)
+try:
+    engine.lazy(SparkConfig(master="local[1]"))
+except ClusterError as error:
+    print(error.code)
+run = lazy.tasks("upper")
+print(run([b"a"], bytes.upper), lines, engine.lazy(config).get() is lazy.get())
+lazy.get().sparkContext._gateway.proc.kill()
+lazy.get().sparkContext._gateway.proc.wait()
+for _ in range(2):
+    try:
+        run([b"a"], bytes.upper)
+    except EngineError as error:
+        print(error.code)
+stop.set()
+try:
+    engine.lazy(config).get()
+except EngineError as error:
+    print("stopping", error.code, lines)
+engine.close()
+
+module.IDLE_SECONDS = 0.1
+idle = Engine(Path(sys.argv[1]), threading.Event(), lines.append, failures.append)
+idle.lazy(SparkConfig(master="local[1]", conf={"spark.driver.memory": "no size"}))
+while not failures:
+    time.sleep(0.05)
+print(failures[0].code)
+idle.close()
+"""
+
+
+@pytest.mark.spark
+def test_a_session_starts_with_the_first_job_or_when_it_was_idle_for_long(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LAZY, str(tmp_path / "spark.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "2 True []",
+        "CLUSTER-020",
+        "[b'A'] ['starting Spark'] True",
+        "ENGINE-003",
+        "ENGINE-003",
+        "stopping ENGINE-013 ['starting Spark']",
+        "ENGINE-001",
+    ], done.stderr

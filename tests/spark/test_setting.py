@@ -27,7 +27,8 @@ class Ended:
 def test_a_session_that_the_server_has_ended_is_lost(ask: Any) -> None:
     with pytest.raises(EngineError) as caught:
         ask(Ended())
-    assert caught.value.code == "ENGINE-009" and makes_sense(caught.value)
+    assert caught.value.code == "ENGINE-009"
+    assert makes_sense(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from proof import assert_exactly_once
-from task_runs import Command, TaskFiles, wait_until
+from support.exactly_once import assert_exactly_once
+from support.task_runs import Command, TaskFiles, wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.errors import EngineError
+from unshard.spark import jobs as jobs_module
 from unshard.spark import session as session_module
-from unshard.spark import survey as survey_module
 from unshard.spark.folders import reading, sees, writing
 from unshard.spark.jobs import Task, run_tasks
+from unshard.spark.lazy import started
 from unshard.spark.session import slots, spark_session
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.spark_cluster import SparkProcess
@@ -84,16 +85,16 @@ def test_folders_that_executors_do_not_see(remote: Any, tmp_path: Path, monkeypa
     assert sees(remote, tmp_path / "shared")
     ran: list[bytes] = []
 
-    def run(payloads: list[bytes], task: Any, *, barrier: bool = False) -> list[bytes]:
+    def run(payloads: Sequence[bytes], task: Any, *, barrier: bool = False) -> list[bytes]:
         ran.extend(payloads)
-        return payloads
+        return list(payloads)
 
     (tmp_path / "hidden" / "file").write_text("x")
     for way in (writing, reading):
         with pytest.raises(EngineError, match=r"ENGINE-008 \[source s1, file /proc/self/cwd/hidden\]") as caught:
-            way(run, remote, HIDDEN, "s1")([b"1"], bytes.upper)
+            way(run, started(remote), HIDDEN, "s1")([b"1"], bytes.upper)
         assert "`dir` under `loaders`" in str(caught.value)
-        way(run, remote, tmp_path / "shared", "s1")([b"2"], bytes.upper)
+        way(run, started(remote), tmp_path / "shared", "s1")([b"2"], bytes.upper)
     assert ran == [b"2", b"2"]
     assert [path.name for path in (tmp_path / "hidden").iterdir()] == ["file"]
     assert list((tmp_path / "shared").iterdir()) == []
@@ -130,7 +131,7 @@ def test_a_packed_environment_with_another_release(url: str, tmp_path: Path) -> 
 
 def test_no_executor_in_time(url: str, remote: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that there are have other work, which is as if none had come."""
-    monkeypatch.setattr(survey_module, "WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(jobs_module, "WAIT_SECONDS", 0.02)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(run_tasks, remote, [b"a"] * slots(remote), slow_task(tmp_path))
         wait_until((tmp_path / "begun").exists, "a task has begun")

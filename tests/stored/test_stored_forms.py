@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import stored_values as stored
+from support import stored_values as stored
 from unshard.binlog.transaction_range import EndOfData, TransactionRange
 from unshard.ddl.online import Kept
 from unshard.dump.metadata import Record
@@ -22,7 +22,7 @@ from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import Gone
 from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.stored_plan import RowsRecord, StoredRange, digest, digests, record_of
-from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.planner import Planner, by_condition
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.statements.plan_record import StatementPlan
 from unshard.transform.event_filter import RowFilter
@@ -86,7 +86,8 @@ def test_a_batch_of_rows_is_read_back() -> None:
         "x-1",
         stored.MERGED,
     )
-    assert before == replace(now, version=1, digests=digests(stored.BATCH, 1))
+    shape = replace(now.shape, locked_upserts=False)  # no release that wrote version 1 knew of these
+    assert before == replace(now, version=1, shape=shape, digests=digests(stored.BATCH, 1))
     assert before.digests == sample("rows")["tables"]
 
 
@@ -111,7 +112,8 @@ def test_a_record_of_a_later_version_is_refused() -> None:
         with pytest.raises(SyncError) as refused:
             RowsRecord.of(batch) if form["kind"] == "rows" else StatementPlan.of(batch)
         assert refused.value.code == "SYNC-075"
-        assert "the open batch" in str(refused.value) and "bin.000003:400" in str(refused.value)
+        assert "the open batch" in str(refused.value)
+        assert "bin.000003:400" in str(refused.value)
     with pytest.raises(SyncError, match="SYNC-075"):
         LockKeeper.from_dict("task", stored.MERGED, (), {**stored.KEEPER.to_dict(), "version": VERSION + 1})
 
@@ -125,6 +127,26 @@ def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int
     form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
     record = RowsRecord.of(stored.open_batch(form | {"safe": False}))
     plan = planner.plan_again(work, (stored.TABLE_PLAN,), 6, 9, record)
-    assert (plan.shape, plan.ranges[0].start, plan.ranges[0].end) == (stored.BATCH.shape, 400, 900)
+    shape = replace(stored.BATCH.shape, locked_upserts=version > 1)
+    assert (plan.shape, plan.ranges[0].start, plan.ranges[0].end) == (shape, 400, 900)
     with pytest.raises(SyncError, match="SYNC-008"):
         planner.plan_again(work, (replace(stored.TABLE_PLAN, filters=()),), 6, 9, record)
+
+
+def test_a_batch_planned_before_upserts_were_locked_is_written_as_it_was() -> None:
+    """Its chunks are cut by the lengths of its statements, which upserts would change."""
+    tied = replace(stored.TABLE_PLAN, target=replace(stored.TABLE_PLAN.target, locked_upserts=True), filters=())
+    log_range = TransactionRange(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
+    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
+    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
+    batch = planner.plan(work, (tied,), 6, 9)
+    assert batch.tables[0].target.locked_upserts
+    form = through_json(record_of(batch) | END)
+    again = planner.plan_again(work, (tied,), 6, 9, RowsRecord.of(stored.open_batch(form)))
+    assert again.tables == batch.tables
+    before = planner.plan(work, (by_condition(tied),), 6, 9)
+    form = through_json(record_of(before) | END)
+    del form["shape"]["locked_upserts"]
+    again = planner.plan_again(work, (tied,), 6, 9, RowsRecord.of(stored.open_batch(form)))
+    assert again.tables == before.tables
+    assert not again.tables[0].target.locked_upserts

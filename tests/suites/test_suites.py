@@ -80,7 +80,8 @@ def test_a_failure_is_told_with_its_error_at_once(tmp_path: Path) -> None:
     told = re.search(
         r"^FAILED test_two.py::test_wrong after .* s, in its call: assert \(1 \+ 1\) == 3$", done.stdout, re.M
     )
-    assert told and told.start() < done.stdout.index("= FAILURES ="), done.stdout
+    assert told is not None, done.stdout
+    assert told.start() < done.stdout.index("= FAILURES ="), done.stdout
     record = read(path)
     assert list(record.seconds) == ["test_two.py::test_wrong", "test_two.py::test_right"]
     assert record.failed == {"test_two.py::test_wrong": "assert (1 + 1) == 3"}

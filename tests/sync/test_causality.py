@@ -101,7 +101,9 @@ def test_a_prefix_counts_characters() -> None:
 def test_the_ties_span_all_source_tables_of_a_target() -> None:
     first, second = batch_of([(Op.INSERT, 0, (1, 1, "a", 0))]), batch_of([(Op.INSERT, 1, (2, 1, "b", 0))])
     one, other = find_ties([(SEVERAL, first), (SEVERAL, second)], 7)
-    assert one.ordered.all() and other.ordered.all() and one.part[0] == other.part[0]
+    assert one.ordered.all()
+    assert other.ordered.all()
+    assert one.part[0] == other.part[0]
 
 
 def fold(text: str) -> str:

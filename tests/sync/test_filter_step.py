@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from unshard.binlog.partial import PartialImages, Present
+from unshard.binlog.images import PartialImages, Present
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
 from unshard.model.table import Column, Index, Table, TableName
@@ -34,7 +34,8 @@ class Without:
         return {"rule": self.rule}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        assert table is TABLE and absent == frozenset(self.asked)
+        assert table is TABLE
+        assert absent == frozenset(self.asked)
         found = np.array([value == self.value for value in images.column(images.num_columns - 1).to_pylist()])
         op = images.column("op").to_numpy()
         before = np.flatnonzero(op == Op.UPDATE_BEFORE)
@@ -78,7 +79,8 @@ def test_the_first_rule_that_drops_a_change_is_counted() -> None:
     table = plan(Without("filters.one", 1), Without("filters.two", 2), Without("filters.nine", 9))
     ((kept_plan, kept),), filtered = filter_rows([(table, ROWS)])
     assert kept_plan is table
-    assert isinstance(kept, pa.RecordBatch) and kept.to_pylist() == ROWS.slice(4).to_pylist()
+    assert isinstance(kept, pa.RecordBatch)
+    assert kept.to_pylist() == ROWS.slice(4).to_pylist()
     assert filtered == {(3, "filters.one"): 2, (3, "filters.two"): 1}
 
 
@@ -93,9 +95,11 @@ def test_nothing_is_asked_when_nothing_is_left() -> None:
 def test_without_filters_the_images_pass_as_they_are() -> None:
     given = [(plan(), ROWS), (plan(), ROWS.slice(0, 0))]
     kept, filtered = filter_rows(given)
-    assert filtered == {} and all(a is b for (_, a), (_, b) in zip(kept, given, strict=True))
+    assert filtered == {}
+    assert all(a is b for (_, a), (_, b) in zip(kept, given, strict=True))
     ((_, untouched),), filtered = filter_rows([(plan(Without("filters.nine", 9)), ROWS)])
-    assert untouched is ROWS and filtered == {}
+    assert untouched is ROWS
+    assert filtered == {}
 
 
 def test_images_that_lack_columns_tell_which() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from carried import Way
-from foreign_keys import carry_families
+from support.foreign_keys import carry_families
+from support.log_to_target import Way
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

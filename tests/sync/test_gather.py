@@ -18,9 +18,8 @@ from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps import coalesce as module
-from unshard.sync.steps.coalesce import gather
-from unshard.sync.steps.encode import encode
+from unshard.sync.steps import encode as module
+from unshard.sync.steps.encode import encode, gather
 from unshard.sync.steps.pipeline import encode_changes, tie_rows
 from unshard.target.meta import MetaTables
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import MySQLdb
 import pytest
 
-from row_batches import END, Target
+from support.reference import RowChange
+from support.row_batches import END, Target
 from unshard.errors import SyncError, TargetError
 from unshard.model.change import Op
 from unshard.model.position import Location
@@ -17,7 +18,6 @@ from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.writer import KeptWriter
-from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

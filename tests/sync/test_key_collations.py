@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coarse_forms import assert_coarser
+from support.coarse_forms import assert_coarser
 from unshard.testing.servers import MariadbServer
 
 _COLLATIONS = """

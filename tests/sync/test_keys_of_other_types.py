@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carried import Carrier, Way
+from support.log_to_target import Carrier, Way
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from row_batches import Target
+from support.reference import RowChange
+from support.row_batches import Target
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape
 from unshard.target.row_counts import missing_of
-from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -80,8 +80,11 @@ def test_it_stops_the_task_with_nothing_of_its_chunk_applied(place: Target, case
     with pytest.raises(SyncError) as caught:
         place.run(place.batch(SHAPE, "stop"), changes)
     told = str(caught.value)
-    assert caught.value.code == "SYNC-048" and f"in the target: {key}" in told
-    assert changes[0].op.name in told and f"missing_rows.{table}" in told and "mysql-bin.000001:4 to" in told
+    assert caught.value.code == "SYNC-048"
+    assert f"in the target: {key}" in told
+    assert changes[0].op.name in told
+    assert f"missing_rows.{table}" in told
+    assert "mysql-bin.000001:4 to" in told
     assert "on-missing-row: warn" in told
     assert place.rows(table) == before
 
@@ -101,7 +104,8 @@ def test_a_second_attempt_still_has_the_count(place: Target) -> None:
     plan = place.batch(shape)
     changes = [delete("plain", n, 0) for n in range(1, 11)]
     first = place.run(plan, changes)
-    assert place.run(plan, changes) == first and first["plain"].missing == 1
+    assert place.run(plan, changes) == first
+    assert first["plain"].missing == 1
     assert missing_of(place.connection, place.meta, "s1", 0, plan.batch_id) == {
         (2, 0): {"missing_rows.plain": (1, "`id` IN (7)")}
     }

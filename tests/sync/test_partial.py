@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from unshard.binlog.partial import PartialImages, Present
+from unshard.binlog.images import PartialImages, Present
 from unshard.errors import SyncError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from carried_rows import carry_random_rows
+from support.random_rows_rounds import carry_random_rows
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.storms]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from unshard.sync.sharding.changed_keys import SharedKeys
@@ -34,6 +34,7 @@ def common(stretches: list[tuple[int, list[int]]]) -> set[int]:
 @pytest.mark.parametrize("most", [4, 16, 10_000])
 @settings(max_examples=60)
 @given(earlier=STRETCHES, later=STRETCHES)
+@example(earlier=[], later=[(0, [0]), (1, [0]), (2, [0, 1])])  # more tables have one hash than are kept
 def test_what_several_tables_have_is_found(
     most: int, earlier: list[tuple[int, list[int]]], later: list[tuple[int, list[int]]]
 ) -> None:

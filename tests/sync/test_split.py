@@ -11,19 +11,18 @@ from typing import Any
 
 import pytest
 
-from row_batches import Target, encoded
+from support.reference import RowChange
+from support.row_batches import Target, encoded
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchPlan, BatchShape
-from unshard.sync.steps.apply import smaller
 from unshard.sync.steps.merge import Chunk, Statement
 from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, applied
 from unshard.target.row_counts import add_left_out, add_to_ledger
 from unshard.testing.binlog_count import row_events
-from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -78,16 +77,16 @@ def chunk(*rows: int) -> Chunk:
 
 
 def test_first_by_statements_then_by_halves_down_to_one() -> None:
-    by_statement = smaller(chunk(4, 1, 2))
+    by_statement = chunk(4, 1, 2).smaller()
     assert [(piece.start, piece.end, piece.last) for piece in by_statement] == [
         (0, 4, False),
         (4, 5, False),
         (5, 7, True),
     ]
-    halves = smaller(by_statement[0])
+    halves = by_statement[0].smaller()
     assert [(piece.start, piece.end, piece.last) for piece in halves] == [(0, 2, False), (2, 4, False)]
-    assert [(piece.start, piece.end) for piece in smaller(by_statement[2])] == [(5, 6), (6, 7)]
-    assert smaller(by_statement[1]) == ()
+    assert [(piece.start, piece.end) for piece in by_statement[2].smaller()] == [(5, 6), (6, 7)]
+    assert by_statement[1].smaller() == ()
 
 
 def test_a_chunk_over_the_binlog_cache_arrives_whole(place: Target) -> None:
@@ -125,7 +124,8 @@ def test_what_was_missing_in_each_piece_adds_up(place: Target) -> None:
     plan = place.batch(SHAPE)
     changes = [delete("plain", n, "x" * 400) for n in range(300)]
     first = place.run(plan, changes)
-    assert first["plain"].missing == 3 and first == place.run(plan, changes)
+    assert first["plain"].missing == 3
+    assert first == place.run(plan, changes)
 
 
 @pytest.mark.parametrize("size", [20_000, 70_000], ids=["cache", "packet"])
@@ -154,13 +154,15 @@ def test_a_death_between_two_pieces(
     assert process.exitcode == -9
     monkeypatch.delenv("UNSHARD_CRASH_AT")
     left = reached(place, plan)
-    assert left.chunks == 0 and left.step == len(place.rows("plain"))
+    assert left.chunks == 0
+    assert left.step == len(place.rows("plain"))
     ledger = apply_partitions(plan, changes, {0: 0})
     assert next(iter(ledger.values())).inserted == 100
     assert place.rows("plain") == sorted(rows, key=repr)
     assert reached(place, plan) == Applied(1)
     written = row_events(place.server, [TableName("split", "plain")])
-    assert len(written) == 100 and set(written.values()) == {1}
+    assert len(written) == 100
+    assert set(written.values()) == {1}
 
 
 def test_two_attempts_at_once_share_the_work(place: Target) -> None:
@@ -173,7 +175,8 @@ def test_two_attempts_at_once_share_the_work(place: Target) -> None:
     for other in others:
         other.join()
     assert [other.exitcode for other in others] == [0, 0]
-    assert len(place.rows("plain")) == 400 and reached(place, plan) == Applied(1)
+    assert len(place.rows("plain")) == 400
+    assert reached(place, plan) == Applied(1)
 
 
 def questions(cursor: Any) -> int:

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from row_batches import Target, encoded
+from support.reference import RowChange
+from support.row_batches import Target, encoded
 from unshard.metrics.events import EVENTS
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchPlan, BatchShape
 from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.batch.throttle import Pacer, TargetLimits, Throttle
 from unshard.sync.steps.pipeline import apply_partitions
-from unshard.sync.throttle import Pacer, TargetLimits, Throttle
 from unshard.target import writer
 from unshard.target.rate_limiter import WAITED
 from unshard.target.writer import KeptWriter
-from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
 TABLES = {"a": "id INT PRIMARY KEY", "b": "id INT PRIMARY KEY"}

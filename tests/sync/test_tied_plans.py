@@ -43,13 +43,15 @@ def planned(
 def test_tied_tables_are_not_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planned(table_plan(1), 32 << 20, monkeypatch).shuffled
     tied = planned(table_plan(2), 32 << 20, monkeypatch)
-    assert not tied.shuffled and tied.shares == 9
+    assert not tied.shuffled
+    assert tied.shares == 9
 
 
 def test_one_task_applies_the_slices_of_tied_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planned(table_plan(1), 128 << 20, monkeypatch).shares == 9
     tied = planned(table_plan(2), 128 << 20, monkeypatch)
-    assert tied.sliced and tied.shares == 1
+    assert tied.sliced
+    assert tied.shares == 1
 
 
 def test_slices_leave_a_slot_to_other_sources(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +65,8 @@ def test_slices_leave_a_slot_to_other_sources(monkeypatch: pytest.MonkeyPatch) -
 def test_safe_mode_keeps_tied_tables_in_order_and_refuses_families(monkeypatch: pytest.MonkeyPatch) -> None:
     tied = table_plan(2)
     (plan,) = planned(tied, 1000, monkeypatch, safe=True).tables
-    assert plan.target.ordered and not plan.target.tied
+    assert plan.target.ordered
+    assert not plan.target.tied
     family = replace(tied, target=replace(tied.target, ordered=True, family=tied.target.name))
     with pytest.raises(SyncError, match="SYNC-040"):
         planned(family, 1000, monkeypatch, safe=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from support.both_paths import by_dump, create_copies, write
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.steps.decode import FOREVER, current_rows
-from unshard.testing.both_paths import by_dump, create_copies, write
 from unshard.testing.servers import MariadbServer
 
 VERSIONED = Table(TableName("s", "t"), (Column("id", "int", "int(11)"), Column("e", "timestamp", "", period="end")))

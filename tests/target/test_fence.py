@@ -11,8 +11,8 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from asides import Aside, frozen_before
-from task_runs import wait_until
+from support.stopped_threads import Aside, frozen_before
+from support.task_runs import wait_until
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtask
 from unshard.errors import ClusterError, SyncError
@@ -46,7 +46,7 @@ def store(target_server: MariadbServer, schema: str) -> Iterator[CheckpointStore
 
 @pytest.fixture
 def heir(store: CheckpointStore) -> Iterator[CheckpointStore]:
-    made = replace(store, _connection=None)
+    made = replace(store)
     yield made
     made.drop()
 
@@ -58,7 +58,8 @@ def test_what_is_sent_late_meets_a_dead_connection(
     heir.claim()
     late.goes_on.set()
     error = late.join()
-    assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+    assert isinstance(error, SyncError), error
+    assert error.code == "SYNC-001", error
     assert not target_server.query(f"SHOW TABLES FROM {schema} LIKE 'late'")
     heir.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
     assert target_server.query(f"SHOW TABLES FROM {schema} LIKE 'own'")
@@ -77,7 +78,8 @@ def test_what_the_server_works_at_is_waited_for(
         wait_until(lambda: heir.waits.startswith("waits for a DDL of an earlier process, connection "), "it is told")
         assert claiming.thread.is_alive()
         other.query("UNLOCK TABLES")
-        assert claiming.join() is None and not heir.waits
+        assert claiming.join() is None
+        assert not heir.waits
     assert late.join() is None
     assert target_server.query(f"SHOW COLUMNS FROM {schema}.t LIKE 'c'")
 
@@ -116,7 +118,8 @@ def test_a_source_whose_statement_still_runs_leaves_a_task_when_it_is_asked_agai
         patch.setattr(beginning, "PATIENCE_SECONDS", 1.0)
         with pytest.raises(ClusterError, check=lambda error: error.code == "CLUSTER-092") as caught:
             beginning.leave(config, ["s'1"])
-    assert caught.value.where.source == "s'1" and f"connection {running} " in caught.value.cause
+    assert caught.value.where.source == "s'1"
+    assert f"connection {running} " in caught.value.cause
     assert "update-task" in caught.value.hint
     target_server.run(f"KILL QUERY {running}")
     late.join()

@@ -12,8 +12,8 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from asides import Aside
-from task_runs import wait_until
+from support.stopped_threads import Aside
+from support.task_runs import wait_until
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
@@ -69,7 +69,8 @@ def test_the_heir_of_a_frozen_process_goes_on_and_the_frozen_one_writes_nothing(
     heir.claim()
     frozen.goes_on.set()
     error = frozen.join()
-    assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+    assert isinstance(error, SyncError), error
+    assert error.code == "SYNC-001", error
     heir.in_one(lambda _: None)
     heir.drop()
 

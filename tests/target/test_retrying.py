@@ -124,13 +124,16 @@ def test_a_killed_connection_is_opened_again(server: MariadbServer, kept: KeptWr
 
 def test_no_connection_left(server: MariadbServer, kept: KeptWriter) -> None:
     server.run("SET GLOBAL max_connections = 10")
-    held = []
-    try:
+    held: list[KeptWriter] = []
+
+    def take_all() -> None:
         while True:
             held.append(KeptWriter(kept.endpoint, next(_slots)))
             held[-1].get()
-    except UnshardError as error:
-        assert (error.code, error.cause[:4]) == ("TARGET-001", "1040")
+
+    with pytest.raises(UnshardError) as refused:
+        take_all()
+    assert (refused.value.code, refused.value.cause[:4]) == ("TARGET-001", "1040")
     tried = []
 
     class Place:

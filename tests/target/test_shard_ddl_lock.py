@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reporting_sources import ReportingSources
+from support.reporting_sources import ReportingSources
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.config.database import TargetConfig
 from unshard.errors import ClusterError, ShardError
@@ -17,8 +17,7 @@ from unshard.model.table import TableName
 from unshard.operate import locks
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.subject import Subject
-from unshard.shard.lock import Outcome
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import announce, change, done, join, load_keepers, look
 from unshard.testing.servers import MariadbServer
@@ -56,9 +55,11 @@ def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, r
     rig.do(join, "s1", TARGET, ADD)
     (lock,) = answer_locks([subject], ShardDdlLock(sources=("s2",)))["locks"]
     assert (lock["ID"], lock["owner"], lock["synced"], lock["unsynced"]) == (ID, "s1", ["s1"], ["s2", "s3"])
-    assert "s3 has not said yet" in lock["waitsFor"] and "file" not in lock["waitsFor"]
+    assert "s3 has not said yet" in lock["waitsFor"]
+    assert "file" not in lock["waitsFor"]
     (lock,) = answer_locks([replace(subject, sources=("s1", "s2"))], ShardDdlLock())["locks"]
-    assert "not in the task's file: s3" in lock["waitsFor"] and "update-task" in lock["help"]
+    assert "not in the task's file: s3" in lock["waitsFor"]
+    assert "update-task" in lock["help"]
     assert answer_locks([subject], ShardDdlLock(sources=("s9",)))["locks"] == []
     owner = Thread(target=rig.run_when_told, args=("s1", TARGET), daemon=True)
     owner.start()

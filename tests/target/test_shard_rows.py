@@ -13,7 +13,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import connect
 from unshard.shard.group import ShardingGroup, TableState
-from unshard.shard.lock import Outcome
+from unshard.shard.lock_keeper import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import (

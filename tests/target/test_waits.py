@@ -12,7 +12,7 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, rows
 from unshard.sync.checkpoint.store import CheckpointStore

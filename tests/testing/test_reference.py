@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.reference import ConflictError, ReferenceDatabase, RowChange
 from unshard.model.change import Op
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.testing.reference import ConflictError, ReferenceDatabase, RowChange
 
 NAME = TableName("s", "t")
 COLUMNS = (Column("id", "int", "int(11)", nullable=False), Column("u", "int", "int(11)"))

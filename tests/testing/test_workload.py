@@ -78,7 +78,8 @@ def test_compare_finds_equal_shards_equal_and_shows_what_differs(source_server: 
     assert not comparison.equal
     assert comparison.source_rows == comparison.target_rows == 100
     changed, missing, extra = sorted(comparison.differences)
-    assert changed.startswith("  id='3': k: source '") and changed.endswith("target '-5'")
+    assert changed.startswith("  id='3': k: source '")
+    assert changed.endswith("target '-5'")
     assert missing.startswith("  missing in the target: id='4'")
     assert extra.startswith("  only in the target: id='9000'")
 

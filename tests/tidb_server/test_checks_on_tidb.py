@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from checked import as_user, found, mended, report_of, with_keys
-from task_runs import TaskFiles
+from support.checked_tasks import as_user, found, mended, report_of, with_keys
+from support.task_runs import TaskFiles
 from unshard.checks.result import Finding
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
@@ -54,8 +54,10 @@ def test_a_cluster_that_compares_bytes(files: TaskFiles, source_server: MariadbS
         (fault,) = found(own, COLLATION)
         (other,) = found(own, COLLATIONS)
         assert report_of(own).passed
-    assert fault.severity == "warn" and "new_collations_enabled_on_first_bootstrap = false" in fault.short_error
-    assert "utf8mb4_general_ci becomes utf8mb4_bin" in other.short_error and "A = À" in other.short_error
+    assert fault.severity == "warn"
+    assert "new_collations_enabled_on_first_bootstrap = false" in fault.short_error
+    assert "utf8mb4_general_ci becomes utf8mb4_bin" in other.short_error
+    assert "A = À" in other.short_error
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,8 @@ def test_what_tidb_can_not_have_is_told_by_table_and_column(
     source_server.run(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, {column}) CHARACTER SET utf8mb4")
     (told,) = found(files, TABLES)
     assert told.severity == "fail"
-    assert told.short_error.startswith(f"table {schema}.t: ") and fault in told.short_error
+    assert told.short_error.startswith(f"table {schema}.t: ")
+    assert fault in told.short_error
     assert "ignore-tables" in told.instruction
     rule = {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "t"}]}
     assert found(with_keys(files, block_allow_list={"own": rule}), TABLES) == []

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, only_table
-from task_runs import TaskFiles
+from support.comparisons import compared, only_table
+from support.task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 

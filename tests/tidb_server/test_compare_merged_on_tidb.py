@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, kinds, only_table
-from task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.comparisons import compared, kinds, only_table
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.compare.result import RowClass
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
@@ -65,7 +65,8 @@ def test_live_shards_are_equal_and_a_lost_row_is_told(
             live = compared(files, spark, chunk_rows=900)
             table = only_table(live)
             assert (live.exit_code, table.classes) == (0, {}), table.to_dict()
-            assert table.key == ("id",) and len(table.sources) == 8
+            assert table.key == ("id",)
+            assert len(table.sources) == 8
             assert table.chunks > 8
         ((kept, changed),) = tidb.query(f"SELECT MIN(id), MAX(id) FROM {merged}")
         run.catch_up()

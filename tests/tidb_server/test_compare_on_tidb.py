@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, kinds, only_table
-from task_runs import TaskFiles, TaskRun
+from support.comparisons import compared, kinds, only_table
+from support.task_runs import TaskFiles, TaskRun
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -51,4 +51,5 @@ def test_equal_rows_and_each_kind_of_difference(
     assert changed.columns == ("amount",)
     assert changed.source[0][0] == f"s1: {name}"
     assert changed.source[0][1]["amount"] == "1177.75"
-    assert changed.target is not None and changed.target["amount"] == "1178.75"
+    assert changed.target is not None
+    assert changed.target["amount"] == "1178.75"

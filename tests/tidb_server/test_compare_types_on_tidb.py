@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, only_table, run_file
-from task_runs import TaskFiles, TaskRun
+from support.comparisons import compared, only_table, run_file
+from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare import CompareWish, task_subject
-from unshard.compare.executor.checksum import digest_of, digest_sql
+from unshard.compare.executor.canonical import digest_of, digest_sql
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
 from unshard.compare.ranges import KeyRange
 from unshard.config.files import load_files
-from unshard.dump.outcome import disclose
+from unshard.errors import disclose
 from unshard.model.table import TableName
 from unshard.mysql.types import GEOMETRIES
 from unshard.testing.servers import MariadbServer
@@ -94,7 +94,8 @@ def test_servers_sum_up_plain_types_alike(files: TaskFiles, tidb: TidbServer, sc
         digest_of(server.query(digest_sql(read, names, ""))[0])
         for server, read in ((files.sources["s1"], shard.read), (tidb, table.read))
     ]
-    assert digests[0] is not None and digests[0].rows == 3
+    assert digests[0] is not None
+    assert digests[0].rows == 3
     assert digests[0] == digests[1]
     tidb.run(f"UPDATE {schema}.plain SET t = NULL, a = 'N' WHERE id = 1")
     finding = ChunkFinding.from_dict(disclose(compare_chunk(pickle.dumps(ChunkOrder(table, KeyRange())))))

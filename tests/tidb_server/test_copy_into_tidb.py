@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import Command, TaskFiles, TaskRun
+from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.errors import LoadError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal

@@ -17,14 +17,14 @@ import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_processes import REFUSED, Process
-from task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.shard_processes import REFUSED, Process
+from support.task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.errors import DdlError, SyncError
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
+from unshard.target.fence import TidbDdl, source_mark
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
-from unshard.target.tidb_ddl import TidbDdl, source_mark
 from unshard.target.waits import standstill
 from unshard.target.writer import writer
 from unshard.testing.compare import assert_equal
@@ -116,10 +116,13 @@ def test_a_job_goes_on_without_its_client_and_is_found_again(place: Place) -> No
     wire.shutdown(socket.SHUT_RDWR)
     thread.join()
     wire.close()
-    assert failed and not isinstance(failed[0], DdlError)
+    assert failed
+    assert not isinstance(failed[0], DdlError)
     told: list[str] = []
     assert replace(place.again(), tell=told.append).was_done(place.word)
-    assert told and told[0].startswith("waits for") and told[-1] == ""
+    assert told
+    assert told[0].startswith("waits for")
+    assert told[-1] == ""
     assert place.jobs() == ["synced"]
     assert place.indexes() == {"iv", "iw"}
 
@@ -184,7 +187,8 @@ def test_a_cancelled_job_stops_with_a_code_of_its_own(place: Place) -> None:
     place.server.run(f"ADMIN CANCEL DDL JOBS {number}")
     thread.join()
     (error,) = failed
-    assert isinstance(error, DdlError) and error.code == "DDL-039"
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-039"
     assert not place.again().was_done(place.word)
 
 
@@ -278,7 +282,8 @@ def test_a_process_that_wakes_late_sends_its_ddl_in_vain(
             heir.catch_up()
             zombie.send(signal.SIGCONT)
             wait_until(lambda: zombie.ended is not None, "the zombie has ended")
-            assert zombie.ended == REFUSED and "SYNC-001" in zombie.text, zombie.text
+            assert zombie.ended == REFUSED, zombie.text
+            assert "SYNC-001" in zombie.text, zombie.text
             source.run(f"INSERT INTO {schema}.t VALUES (3, 3)")
             heir.catch_up()
     finally:

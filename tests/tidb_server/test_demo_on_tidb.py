@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demo_run import assert_demo_proves
+from support.demo_run import assert_demo_proves
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 

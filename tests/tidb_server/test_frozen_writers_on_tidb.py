@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from asides import Aside
-from proof import assert_exactly_once
-from shard_processes import REFUSED, Process
-from task_runs import TaskFiles, TaskRun, wait_until
+from support.exactly_once import assert_exactly_once
+from support.shard_processes import REFUSED, Process
+from support.stopped_threads import Aside
+from support.task_runs import TaskFiles, TaskRun, wait_until
 from unshard.errors import SyncError
 from unshard.mysql.connection import rows
 from unshard.mysql.target_session import IDLE_SECONDS
 from unshard.retry import ATTEMPTS, pauses
 from unshard.sync.checkpoint.store import CheckpointStore
-from unshard.target import silent
+from unshard.target import transactions
 from unshard.target.meta import MetaTables
 from unshard.target.writer import writer
 from unshard.testing.servers import MariadbServer
@@ -38,7 +38,7 @@ LOCKS_LIVE_SECONDS = 20
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silent, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(transactions, "IDLE_SECONDS", 1)
 
 
 def test_the_heir_of_a_frozen_driver_goes_on_and_the_frozen_one_writes_nothing(tidb: TidbServer, schema: str) -> None:
@@ -61,7 +61,8 @@ def test_the_heir_of_a_frozen_driver_goes_on_and_the_frozen_one_writes_nothing(t
     assert time.monotonic() - begun < 120, "minutes"
     asleep.goes_on.set()
     error = asleep.join()
-    assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+    assert isinstance(error, SyncError), error
+    assert error.code == "SYNC-001", error
     heir.in_one(lambda _: None)
     for one in (store, heir):
         one.drop()
@@ -86,18 +87,19 @@ def test_only_our_silent_sessions_are_ended(tidb: TidbServer, schema: str) -> No
 
     def ended() -> bool:
         rows(at_work, "SELECT 1")
-        silent.end_silent(looks, schema)
+        transactions.end_silent(looks, schema)
         return not is_there(ours)
 
     wait_until(ended, "the silent session is ended")
-    assert is_there(at_work) and is_there(theirs)
+    assert is_there(at_work)
+    assert is_there(theirs)
     for connection in (ours, at_work, theirs, looks):
         connection.close()
 
 
 def test_an_heir_waits_for_longer_than_locks_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda low, high: (low + high) / 2)
-    waits = ATTEMPTS * silent.CLAIM_WAIT_SECONDS + sum(islice(pauses(), ATTEMPTS - 1))
+    waits = ATTEMPTS * transactions.CLAIM_WAIT_SECONDS + sum(islice(pauses(), ATTEMPTS - 1))
     assert waits > IDLE_SECONDS + LOCKS_LIVE_SECONDS
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorial_grants import copied_and_followed
+from support.tutorial_grants import copied_and_followed
 from unshard.testing.tidb_server import TidbServer
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from optimistic_runs import has_columns, in_step, optimistic
-from shard_rig import ShardRig
+from support.optimistic_runs import has_columns, in_step, optimistic
+from support.shard_rig import ShardRig
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl
-from shard_rig import ShardRig
-from shard_runs import Shards
-from task_runs import TaskRun
+from support.operated_tasks import ctl
+from support.shard_rig import ShardRig
+from support.shard_runs import Shards
+from support.task_runs import TaskRun
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer

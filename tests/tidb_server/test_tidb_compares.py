@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 import MySQLdb
 import pytest
 
+from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.checks.tidb import weights
 from unshard.mysql.charsets import SINGLE_BYTE, to_text
 from unshard.mysql.connection import connect
-from unshard.mysql.tidb_collations import SAMPLE, Difference, difference, nearest
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
+from unshard.mysql.tidb import SAMPLE, Difference, difference, nearest
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -128,8 +128,10 @@ def test_the_letters_of_known_collations(
     apart: tuple[str, ...],
 ) -> None:
     found = _difference(tidb, source_server, collation, chosen)
-    assert set(equal) <= set(found.equal) and set(apart) <= set(found.apart)
-    assert bool(found.equal) == bool(equal) and bool(found.apart) == bool(apart)
+    assert set(equal) <= set(found.equal)
+    assert set(apart) <= set(found.apart)
+    assert bool(found.equal) == bool(equal)
+    assert bool(found.apart) == bool(apart)
 
 
 def test_a_unique_key_refuses_just_what_is_said_to_be_equal(

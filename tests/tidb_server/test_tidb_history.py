@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -127,6 +128,37 @@ def test_a_history_outlives_a_kill_of_the_server(tidb: TidbServer, table: TableN
     tidb.kill()
     tidb.start()
     assert versions(tidb, table, keys) == before
+
+
+def test_a_history_is_told_from_the_files_of_the_store(tidb: TidbServer, table: TableName) -> None:
+    """A stop writes them. So many rows that the hashes of some keys are the same in a file."""
+    keys = list(map(str, range(600)))
+    tidb.run(f"INSERT INTO {table.quoted} VALUES {','.join(f'({key}, 1)' for key in keys)}")
+    tidb.run(f"UPDATE {table.quoted} SET v = 2", f"UPDATE {table.quoted} SET v = 3")
+    tidb.stop()
+    tidb.start()
+    told = {key: [one.image for one in history] for key, history in versions(tidb, table, keys).items()}
+    assert told == {key: [(key, "1"), (key, "2"), (key, "3")] for key in keys}
+
+
+def test_all_rows_of_several_files_are_read_as_they_were(tidb: TidbServer, table: TableName) -> None:
+    """So many bytes that the stop writes several files."""
+    count, at_once = 20_000, 2_000
+    ranges = [(first, first + at_once) for first in range(0, count, at_once)]
+    tidb.run(f"ALTER TABLE {table.quoted} ADD COLUMN pad VARCHAR(500)")
+    for begin, end in ranges:
+        tidb.run(
+            f"INSERT INTO {table.quoted} VALUES "
+            + ",".join(f"({number}, 1, REPEAT('{number % 10}', 500))" for number in range(begin, end))
+        )
+    ((_, before, *_),) = tidb.query(tidb.position_query)
+    tidb.run(*(f"UPDATE {table.quoted} SET v = 2 WHERE id >= {begin} AND id < {end}" for begin, end in ranges))
+    tidb.stop()
+    tidb.start()
+    with closing(tidb.connection()) as connection, connection.cursor() as cursor:
+        cursor.execute(f"SET @@tidb_snapshot = '{before}'")
+        cursor.execute(f"SELECT COUNT(*), SUM(v) FROM {table.quoted}")
+        assert cursor.fetchall() == ((count, count),)
 
 
 def test_changes_that_were_applied_once(task: Task) -> None:

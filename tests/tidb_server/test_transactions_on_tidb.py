@@ -10,8 +10,8 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from asides import Aside
-from task_runs import wait_until
+from support.stopped_threads import Aside
+from support.task_runs import wait_until
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows

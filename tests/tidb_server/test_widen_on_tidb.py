@@ -7,7 +7,7 @@ import pytest
 from unshard.errors import ShardError, Where
 from unshard.load.contents import SourceTable
 from unshard.load.creation import creation_for
-from unshard.load.widen import widen
+from unshard.load.widen import take_all, widen
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
@@ -101,3 +101,33 @@ def test_a_column_that_the_later_rows_would_not_have_as_add_column_fills_it(
     with pytest.raises(ShardError) as refused:
         widened(source_server, tidb, schema, first, copy)
     assert refused.value.code == "SHARD-029"
+
+
+def test_keys_over_columns_that_are_added_and_widened(
+    source_server: MariadbServer, tidb: TidbServer, schema: str
+) -> None:
+    for server in (source_server, tidb):
+        server.run(f"CREATE DATABASE IF NOT EXISTS {schema}")
+    target = TableName(schema, "t")
+    first = on_source(source_server, TableName(schema, "one"), "v VARCHAR(20), n INT, KEY n (n)")
+    joined = on_source(
+        source_server, TableName(schema, "all"), "v VARCHAR(60), n BIGINT, c INT, KEY n (n), KEY v (v), KEY cn (c, n)"
+    )
+    with tidb.connection() as connection:
+        creation = creation_for(connection, "", "s", {})
+        dumped = SourceTable(first.name, first.create_sql, first, None, ())
+        rows(connection, creation.table(dumped, target, lambda name: name, None, Where("s")))
+
+        def taken() -> bool:
+            there = read_table(connection, target)
+            assert there is not None
+            mine, its = creation.sides(joined, there)
+            return take_all(connection, its, mine, Where("s"))
+
+        assert taken()
+        found = read_table(connection, target)
+        assert found is not None
+        assert [index.name for index in found.indexes] == ["PRIMARY", "cn", "n", "v"]
+        columns = ", ".join(" ".join(filter(None, row)) for row in rows(connection, SHOWN, (schema,)))
+        assert columns == "v varchar(60) NULL, n bigint(20) NULL, c int(11) NULL"
+        assert not taken()

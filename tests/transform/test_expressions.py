@@ -113,7 +113,8 @@ def test_what_is_refused_at_the_start(expression: str, part: str | None, why: st
     with pytest.raises(ConfigError) as caught:
         made(insert_value_expr=expression)
     assert caught.value.code == "CONFIG-020"
-    assert why is not None and why in caught.value.cause
+    assert why is not None
+    assert why in caught.value.cause
     assert part is None or caught.value.values["part"] == part
     assert expression in caught.value.message
 
@@ -130,7 +131,8 @@ def test_the_page_shows_what_a_refused_rule_says() -> None:
 def test_a_column_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match="CONFIG-021") as caught:
         made(insert_value_expr="id = 1 OR nosuch = 2")
-    assert "`nosuch`" not in caught.value.hint and "nosuch" in str(caught.value)
+    assert "`nosuch`" not in caught.value.hint
+    assert "nosuch" in str(caught.value)
 
 
 def test_a_local_time_becomes_utc_by_the_source() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from expression_cases import (
+from support.expression_cases import (
     LITERALS,
     MARIADB_TEXTS,
     NUMBERS,
@@ -20,8 +20,8 @@ from expression_cases import (
     of_texts,
     of_times,
 )
-from expression_rig import Rig
-from folded_texts import comparisons, made_up
+from support.expression_rig import Rig
+from support.folded_texts import comparisons, made_up
 from unshard.testing.servers import MariadbServer
 from unshard.transform.expressions.parse import Refused
 

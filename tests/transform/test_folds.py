@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.testing.folds import read_folds
+from support.folds import read_folds
 from unshard.testing.servers import MariadbServer
 from unshard.transform.expressions.texts import folds_of
 

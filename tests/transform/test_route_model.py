@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,12 +66,14 @@ def test_every_name_goes_where_the_model_says(
     level = of_table or of_schema
     clash = len(level) > 1
     expected = name if not level else TableName(level[0].target_schema, level[0].target_table or table)
-    try:
-        assert router.route(name) == expected and not clash
-    except ConfigError as error:
-        assert clash and error.code == "CONFIG-006"
-    try:
+    if clash:
+        with pytest.raises(ConfigError) as refused:
+            router.route(name)
+        assert refused.value.code == "CONFIG-006"
+    else:
+        assert router.route(name) == expected
+    if len(of_schema) > 1:
+        with pytest.raises(ConfigError):
+            router.route_schema(schema)
+    else:
         assert router.route_schema(schema) == (of_schema[0].target_schema if of_schema else schema)
-        assert len(of_schema) < 2
-    except ConfigError:
-        assert len(of_schema) > 1

@@ -8,7 +8,7 @@ import pytest
 
 from unshard.config.patterns import read_rules
 from unshard.model.table import TableName
-from unshard.transform.taken import TableFilter
+from unshard.transform.source_rules import TableFilter
 
 
 def takes(value: str, schema: str, table: str, case_sensitive: bool = False) -> bool:

@@ -140,6 +140,10 @@ VERBS: list[tuple[verbs.Request, dict[str, Any]]] = [
         {"op": "update", "task": "shop", "database": "a b", "table": "t", "from_source": True},
     ),
     (
+        verbs.Validation(op="ignore-error", task="shop", sources=("s1",), id=7),
+        {"op": "ignore-error", "task": "shop", "sources": ["s1"], "id": 7},
+    ),
+    (
         verbs.OperateSource(op="create", config=(SOURCE, SOURCE.replace("s1", "s2")), worker="w1"),
         {"op": "create", "source": ["s1", "s2"], "worker": "w1"},
     ),

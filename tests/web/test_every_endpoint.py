@@ -19,19 +19,18 @@ from fastapi import FastAPI
 from served import bearer, tokens
 
 from unshard.api.heartbeat import PurgeWish
-from unshard.api.status import SourceReport, SourceStatus
+from unshard.api.status import CopyProgress, LogTail, SourceReport, SourceStatus
 from unshard.api.verbs import PATH, REQUESTS
-from unshard.config.access import Role
-from unshard.config.listener import ListenerConfig
+from unshard.config.listener import ListenerConfig, Role
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.testing.servers import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import role_of, routes_of
+from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_app import worker_app
-from unshard.web.worker_link import WorkerLinks
 
 ALL = {"vic": "viewer", "oda": "operator", "ada": "admin", "w1": "worker", "m1": "master"}
 NAMES = {"viewer": "vic", "operator": "oda", "admin": "ada", "worker": "w1", "master": "m1"}
@@ -70,6 +69,12 @@ class FakeLink:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         return SourceReport(source_status=SourceStatus(source=task or ""))
+
+    def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
+        return CopyProgress()
+
+    def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
+        return LogTail()
 
     def wake(self) -> None: ...
 

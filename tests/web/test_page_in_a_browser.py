@@ -1,86 +1,27 @@
-"""The page in a real Chromium: each screen in both themes, nothing that axe finds, actions, no request elsewhere."""
+"""The page in a real Chromium: actions, changes without a reload, a lost connection, without JavaScript."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import time
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsed import browser, opened
 from page_served import HOSTILE, PageServed, page_served, status
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Route
 
 from unshard.api.status import Stage
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).parent / "axe.min.js"
-SCREENS = {
-    "overview": "", "task": "tasks/shop", "tables": "tasks/shop/tables", "errors": "errors", "locks": "locks",
-    "cluster": "cluster", "configuration": "tasks/shop/config", "audit": "audit", "stop": "do/stop-task?name=shop",
-    "start": "do/start-task", "missing": "tasks/none",
-}  # fmt: skip
-PICTURES = os.environ.get("UNSHARD_PAGE_PICTURES", "")
-"""Folder to put pictures of all screens into."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield made
-        made.close()
+__all__ = ["browser"]
 
 
 @pytest.fixture(scope="module")
 def served_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServed]:
     with page_served(tmp_path_factory.mktemp("browsed"), status(2000)) as made:
         yield made
-
-
-def opened(browser: Browser, page: PageServed, theme: str = "light", *, script: bool = True) -> tuple[Page, list[str]]:
-    """A browser's page that ada has logged in with, and what goes wrong in it."""
-    context = browser.new_context(
-        color_scheme="dark" if theme == "dark" else "light", java_script_enabled=script,
-        viewport={"width": 1280, "height": 900},
-    )  # fmt: skip
-    tab, wrong = context.new_page(), []
-    tab.on("pageerror", lambda error: wrong.append(str(error)))
-    tab.on("console", lambda line: wrong.append(line.text) if "Content Security" in line.text else None)
-    ours = f"http://{page.server.address}/"
-    tab.on("request", lambda one: wrong.append(one.url) if not one.url.startswith((ours, "data:")) else None)
-    tab.goto(page.url)
-    tab.get_by_label("Token").fill("token-ada")
-    tab.get_by_role("button", name="Log in").click()
-    tab.wait_for_url(page.url)
-    return tab, wrong
-
-
-@pytest.mark.page
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_screen(browser: Browser, served_page: PageServed, theme: str) -> None:
-    served_page.set(status(2000, wrong=True, locked=True))
-    reader = served_page.server._app.state.page
-    now = round(time.time())
-    points = reader._points["shop", "s1"]
-    points.extend((now - 10 * at, 25 if 100 < at < 130 else at % 4, 1200 + at % 90) for at in range(700, 0, -1))
-    tab, wrong = opened(browser, served_page, theme)
-    for name, path in SCREENS.items():
-        tab.goto(served_page.url + path)
-        if name == "task":
-            tab.wait_for_selector(".chart canvas")
-        if PICTURES:
-            tab.screenshot(path=f"{PICTURES}/{name}-{theme}.png", full_page=name != "tables")
-        tab.evaluate(AXE.read_text())
-        found = tab.evaluate(
-            "async () => (await axe.run()).violations.map(one => [one.id, one.nodes.map(n => n.html)])"
-        )
-        assert found == [], name
-    assert wrong == []
-    tab.context.close()
 
 
 def test_a_task_is_paused_and_stopped_by_hand(browser: Browser, served_page: PageServed, tmp_path: Path) -> None:
@@ -93,8 +34,12 @@ def test_a_task_is_paused_and_stopped_by_hand(browser: Browser, served_page: Pag
         tab.get_by_role("button", name="Pause").click()
         tab.wait_for_selector("[role=status]")
         assert page.wanted() is Stage.PAUSED
+        page.set(status().model_copy(update={"stage": Stage.PAUSED}))
+        tab.get_by_role("link", name="The task").click()
+        assert tab.get_by_role("link", name="Resume", exact=True).count() == 1
+        assert tab.get_by_role("link", name="Pause", exact=True).count() == 0
         tab.goto(f"{page.url}do/stop-task?name=shop")
-        tab.get_by_label("To agree").fill("shop")
+        tab.get_by_label("To confirm").fill("shop")
         tab.get_by_role("button", name="Stop").click()
         tab.wait_for_selector("[role=status]")
         assert page.master.cluster.state.tasks == {}
@@ -121,6 +66,21 @@ def test_what_changes_is_shown_without_a_reload(browser: Browser, served_page: P
     tab.context.close()
 
 
+def test_what_has_changed_before_the_stream_opens_is_shown_too(browser: Browser, served_page: PageServed) -> None:
+    served_page.set(status())
+    tab, wrong = opened(browser, served_page)
+
+    def late(route: Route) -> None:
+        served_page.set(status(wrong=True, lag=77))
+        route.continue_()
+
+    tab.route("**/stream?*", late)
+    tab.goto(f"{served_page.url}tasks/shop")
+    tab.wait_for_selector("text=SYNC-011")
+    assert wrong == []
+    tab.context.close()
+
+
 def test_it_reads_without_javascript(browser: Browser, served_page: PageServed) -> None:
     served_page.set(status(wrong=True))
     tab, _ = opened(browser, served_page, script=False)
@@ -137,4 +97,7 @@ def test_a_lost_connection_is_told(browser: Browser, tmp_path: Path) -> None:
         tab, _ = opened(browser, page)
         tab.wait_for_selector("#link:has-text('live')")
     tab.wait_for_selector("#link:has-text('connection lost')")
+    assert re.search(r"The master does not answer. The figures below are of \d\d:\d\d UTC", tab.inner_text("#lost"))
+    assert "All is fine" not in tab.inner_text("#lost")
+    assert tab.get_by_role("heading", level=1).count() == 1
     tab.context.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from task_runs import Command, TaskFiles, wait_until
+from support.task_runs import Command, TaskFiles, wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.page]
@@ -32,9 +32,14 @@ def test_a_run_is_seen_paused_and_resumed(files: TaskFiles) -> None:
     def count() -> list[tuple[object, ...]]:
         return files.target.query(f"SELECT COUNT(*) FROM {schema}.`<b>t`")
 
-    with Command(files) as command:
+    opened = files.folder / "opened"
+    program = files.folder / "browser"
+    program.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    program.chmod(0o755)
+    with Command(files, "", f"export BROWSER={program}", "--open") as command:
         command.catch_up()
         (url,) = re.findall(r"page: (http://127\.0\.0\.1:\d+/ui/)", command.text)
+        wait_until(lambda: opened.exists() and opened.read_text().strip() == url, "a browser has the page")
         with httpx.Client(base_url=url, timeout=60) as browser:
 
             def shown(path: str) -> str:
@@ -45,10 +50,17 @@ def test_a_run_is_seen_paused_and_resumed(files: TaskFiles) -> None:
                 csrf = form.split('name="csrf" value="')[1].split('"')[0]
                 return unescape(browser.post(f"do/{verb}", data={"name": task, "csrf": csrf}).text)
 
-            assert task in shown("")
+            wait_until(lambda: task in shown(""), "a reading of the cluster that has the task")
             source.run(f"INSERT INTO {schema}.`<b>t` VALUES (1)")
             wait_until(lambda: count() == [(1,)], "the row arrives")
             wait_until(lambda: f"{schema}.&lt;b&gt;t" in shown(f"tasks/{task}/tables"), "the table is shown as text")
+            assert "unit is over" in shown(f"tasks/{task}/log")
+            copy = shown(f"tasks/{task}/copy")
+            assert f"{schema}.&lt;b&gt;t" in copy
+            assert "loaded" in copy
+            assert "100 %" in copy
+            wait_until(lambda: "read from the sources" in shown(f"tasks/{task}/routes"), "the source is asked")
+            assert f"{schema}.&lt;b&gt;t" in shown(f"tasks/{task}/routes")
             assert "paused" not in shown(f"tasks/{task}")
             assert "✔ Done." in do("pause-task")
             wait_until(lambda: "paused" in shown(f"tasks/{task}"), "the page shows that it is paused")

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from served import get, served, tokens
 
+from support.certificates import Authority, Pair
 from unshard.config.listener import LinkSecurity, ListenerConfig
 from unshard.errors import ClusterError
-from unshard.testing.certificates import Authority, Pair
 from unshard.web.tls import FollowingContext, http_client
 
 

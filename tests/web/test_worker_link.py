@@ -10,9 +10,8 @@ import pytest
 from unshard.api.heartbeat import Heartbeat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
-from unshard.web import master_link
-from unshard.web.master_link import HttpMasterLink
-from unshard.web.worker_link import IDLE_SECONDS, HttpWorkerLink, WorkerLinks
+from unshard.web import links
+from unshard.web.links import IDLE_SECONDS, HttpMasterLink, HttpWorkerLink, WorkerLinks
 
 
 def client(answer: dict[str, Any]) -> httpx.Client:
@@ -24,7 +23,8 @@ def test_a_worker_of_another_version_is_told_as_one_that_does_not_answer() -> No
     link = HttpWorkerLink("w1:8262", client({"sourceStatus": {"name": "a"}}), 5.0)
     with pytest.raises(ClusterError) as caught:
         link.report(None, 5.0)
-    assert caught.value.code == "CLUSTER-039" and "another version" in str(caught.value)
+    assert caught.value.code == "CLUSTER-039"
+    assert "another version" in str(caught.value)
 
 
 def test_masters_of_an_earlier_version_are_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,12 +38,14 @@ def test_masters_of_an_earlier_version_are_told_as_such(monkeypatch: pytest.Monk
         return httpx.Response(422, json={"result": False, "msg": "body.x: Extra inputs", "error_code": "CLUSTER-059"})
 
     monkeypatch.setattr(
-        master_link, "http_client", lambda *args, **options: httpx.Client(transport=httpx.MockTransport(answer))
+        links, "http_client", lambda *args, **options: httpx.Client(transport=httpx.MockTransport(answer))
     )
     link, later = HttpMasterLink(["m1:8261", "m2:8261"], ListenerConfig()), False
     with pytest.raises(ClusterError) as caught:
         link.beat(Heartbeat(name="w", addr="h:1"))
-    assert caught.value.code == "CLUSTER-086" and "m1:8261: body.x" in caught.value.cause and asked == ["m1", "m2"]
+    assert caught.value.code == "CLUSTER-086"
+    assert "m1:8261: body.x" in caught.value.cause
+    assert asked == ["m1", "m2"]
     later = True
     for _ in range(2):
         link.beat(Heartbeat(name="w", addr="h:1"))
@@ -66,6 +68,7 @@ def test_clients_of_members_that_are_gone_are_closed() -> None:
     assert links.client("10.0.0.2:8262") is stays
     now += 1
     links.client("10.0.0.3:8262")
-    assert gone.is_closed and not stays.is_closed
+    assert gone.is_closed
+    assert not stays.is_closed
     links.close()
     assert stays.is_closed

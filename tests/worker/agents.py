@@ -10,12 +10,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles, wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder, SubtaskBrief, SubtaskOrder
 from unshard.api.status import Stage
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import ClusterError
+from unshard.spark.lazy import started
 from unshard.worker.agent import Agent
 from unshard.worker.source_worker import Means, builder
 
@@ -67,7 +68,7 @@ class Running:
     """An agent in a thread, as a context."""
 
     def __init__(self, master: PaperMaster, spark: SparkSession, **means: Any) -> None:
-        self.agent = Agent("127.0.0.1:1", master, Means("w1", builder(lambda config: spark), **means))
+        self.agent = Agent("127.0.0.1:1", master, Means("w1", builder(lambda config: started(spark)), **means))
         master.wake = self.agent.wake
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self.agent.run, args=(self._stop,))

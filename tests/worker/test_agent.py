@@ -10,10 +10,11 @@ import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, newest, wait_until
+from support.task_runs import TaskFiles, newest, wait_until
 from unshard.api.heartbeat import DesiredState, PurgeWish, SubtaskOrder
 from unshard.api.status import Stage, SyncStatus, UnitName
 from unshard.errors import ClusterError
+from unshard.metrics.sample import own_version
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.worker.agent import Agent
 
@@ -69,6 +70,14 @@ def test_a_task_is_run_paused_resumed_and_stopped(spark: SparkSession, files: Ta
         assert told.sync.syncer_binlog.startswith("(")
         assert report.source_status.relay_status is not None
         assert report.source_status.relay_status.stage is Stage.RUNNING
+
+        wait_until(
+            lambda: master.beats[-1].disk_free is not None, "a beat that was sent after the first look at the disk"
+        )
+        newest = master.beats[-1]
+        assert newest.version == own_version()
+        assert newest.disk_free is not None
+        assert 0 <= newest.disk_free < 1
 
         master.give(source_order(subtask_order(files, Stage.PAUSED, 2)))
         master.wait(name, Stage.PAUSED)
@@ -127,8 +136,9 @@ def test_without_a_master_what_is_exactly_once_goes_on_until_another_worker_has_
         master.silent = True
 
         other.give(source_order(subtask_order(files), epoch=2))
-        with Running(other, spark, relay_dir=str(tmp_path / "second")):
+        with Running(other, spark, relay_dir=str(tmp_path / "second")) as second:
             other.wait(name, Stage.RUNNING)
+            wait_until(lambda: follows(second, name), "the other has claimed the source")
             source.run(f"INSERT INTO {name}.t VALUES (2, 2)")
             wait_until(lambda: rows(target, name) == [(1, 1), (2, 2)], "applied by the other")
             wait_until(lambda: agent.host is None, "superseded, and let go")
@@ -208,12 +218,16 @@ def test_an_order_of_a_later_version_is_refused_in_words_and_what_is_understood_
     master.give(source_order(order, later))
     with Running(master, spark) as agent:
         told = master.wait("later", Stage.PAUSED)
-        assert told.error is not None and told.revision == 3 and told.next_resume
-        assert told.error.err_code == "CLUSTER-085" and "of-a-later-one" in told.error.raw_cause
+        assert told.error is not None
+        assert told.revision == 3
+        assert told.next_resume
+        assert told.error.err_code == "CLUSTER-085"
+        assert "of-a-later-one" in told.error.raw_cause
         files.sources["s1"].run(f"INSERT INTO {name}.t VALUES (1, 1)")
         wait_until(lambda: rows(files.target, name) == [(1, 1)], "the other task runs")
         (status,) = agent.report("later", 5).sub_task_status
-        assert status.result is not None and "upgrade the worker" in status.result.errors[0].workaround
+        assert status.result is not None
+        assert "upgrade the worker" in status.result.errors[0].workaround
         changed = order.model_copy(update={"revision": 2, "config": {**order.config, "of-a-later-one": 7}})
         master.give(source_order(changed))
         master.wait(name, Stage.PAUSED)
@@ -244,7 +258,9 @@ def test_what_the_master_can_t_read_goes_on_by_the_order_before_and_does_not_beg
         master.wait(name, Stage.RUNNING)
         master.give(whole.model_copy(update={"subtasks": (unread, other)}))
         told = master.wait("other", Stage.PAUSED)
-        assert told.error is not None and told.error.err_code == "CLUSTER-091" and "line 7" in told.error.raw_cause
+        assert told.error is not None
+        assert told.error.err_code == "CLUSTER-091"
+        assert "line 7" in told.error.raw_cause
         bare = order.model_copy(update={"config": {}})
         nothing = whole.model_copy(update={"config": {}, "unread": "CONFIG-001: line 9", "subtasks": (bare,)})
         master.give(nothing)
@@ -256,7 +272,8 @@ def test_what_the_master_can_t_read_goes_on_by_the_order_before_and_does_not_beg
         master.wait(name, Stage.PAUSED)
         master.give(nothing.model_copy(update={"epoch": 2}))
         wait_until(lambda: told_of(agent, "CLUSTER-091"), "a worker that begins with it is told")
-        assert master.beats[-1].epoch in (0, 1) and agent.host is None
+        assert master.beats[-1].epoch in (0, 1)
+        assert agent.host is None
         master.give(whole.model_copy(update={"epoch": 2}))
         source.run(f"INSERT INTO {name}.t VALUES (2, 2)")
         wait_until(lambda: len(rows(files.target, name)) == 2, "mended, it goes on")

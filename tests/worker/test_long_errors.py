@@ -19,7 +19,8 @@ def test_beats_of_a_task_that_a_huge_statement_stopped_are_short() -> None:
     brief = SubtaskBrief(task="t", stage=Stage.PAUSED, error=told)
     beat = Heartbeat(name="w1", addr="w1:1", subtasks=(brief,) * 20).model_dump_json(by_alias=True)
     assert len(statement) > ListenerConfig().max_request_bytes > len(beat)
-    assert "INSERT INTO t" in told.message and "(2) -- end [source s1" in told.message
+    assert "INSERT INTO t" in told.message
+    assert "(2) -- end [source s1" in told.message
     assert f"{len(statement) - LONGEST_TEXT} characters more" in told.raw_cause
 
 

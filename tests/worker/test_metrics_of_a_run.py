@@ -12,10 +12,12 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from task_runs import PATIENCE_SECONDS, TaskFiles, wait_until
+from support.task_runs import PATIENCE_SECONDS, TaskFiles, wait_until
 from unshard.api.status import Stage
 from unshard.config.listener import ListenerConfig
-from unshard.metrics import METRICS, of_cluster, of_sharding
+from unshard.metrics import METRICS
+from unshard.metrics.of_process import CLUSTER
+from unshard.metrics.of_units import SHARDING
 from unshard.testing.servers import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app
@@ -26,9 +28,9 @@ from unshard.worker.metrics import host_samples
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
-ELSEWHERE = {metric.name for metric in of_cluster.METRICS}
+ELSEWHERE = {metric.name for metric in CLUSTER}
 """Told by masters (tests/master)."""
-WAITING = {metric.name for metric in of_sharding.METRICS} - {"dm_syncer_shard_lock_resolving"}
+WAITING = {metric.name for metric in SHARDING} - {"dm_syncer_shard_lock_resolving"}
 """Told while a sharding DDL waits (test_worker_samples)."""
 LAG = "dm_syncer_replication_lag_gauge"
 
@@ -42,7 +44,7 @@ def files(source_server: MariadbServer, target_server: MariadbServer, schema: st
         f"INSERT INTO {schema}.t VALUES " + ", ".join(f"({n}, {n})" for n in range(500)),
     )
     filters = {"quiet": {"schema-pattern": schema, "table-pattern": "t", "events": ["delete"], "action": "Ignore"}}
-    keys = {"filters": filters}
+    keys = {"filters": filters, "validators": {"all": {"mode": "full"}}}
     return TaskFiles(
         tmp_path,
         schema,
@@ -50,7 +52,7 @@ def files(source_server: MariadbServer, target_server: MariadbServer, schema: st
         target_server,
         (schema,),
         keys=keys,
-        instance={"filter-rules": ["quiet"]},
+        instance={"filter-rules": ["quiet"], "validator-config-name": "all"},
     ).write()
 
 

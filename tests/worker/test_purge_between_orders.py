@@ -86,7 +86,8 @@ def test_nothing_is_purged(happen: Callable[[SourceWorker], None], host: SourceW
     host.tick()
     with pytest.raises(RelayError) as caught:
         host.purge(wish)
-    assert caught.value.code == "RELAY-037" and caught.value.retryable
+    assert caught.value.code == "RELAY-037"
+    assert caught.value.retryable
     assert len(list(tmp_path.glob("s1/*/bin.*"))) == 3
 
 

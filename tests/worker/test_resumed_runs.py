@@ -10,7 +10,7 @@ import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, newest, wait_until
+from support.task_runs import TaskFiles, newest, wait_until
 from unshard.api.heartbeat import SubtaskBrief
 from unshard.api.status import Stage
 from unshard.testing.proxy import FaultProxy
@@ -104,7 +104,8 @@ def test_it_gives_up_after_so_many_tries_also_of_another_worker(
     with Running(master, spark) as agent:
         wait_until(lambda: given_up(master, files), "given up")
         stood = told(master, files)
-        assert stood.resume_count == 3 and detail(agent, files).startswith("auto-resume has given up after 3")
+        assert stood.resume_count == 3
+        assert detail(agent, files).startswith("auto-resume has given up after 3")
     assert "auto-resume gives up" in caplog.text
     master.give(source_order(subtask_order(files, kept=stood), epoch=3))
     with Running(master, spark) as agent:

@@ -26,7 +26,8 @@ def test_groups_that_wait_are_in_the_status_of_their_task() -> None:
 def test_tables_that_wait_for_others_of_their_source_have_no_lock_yet() -> None:
     meter = Meter(groups=(UnresolvedGroup(target="`db`.`t`", DDLs=(ADD,)),))
     form = subtask_form("task", Stage.RUNNING, "sync", None, SubtaskStatus("s1", "sync", sync=meter.read(0.0, None)))
-    assert form.sync is not None and form.sync.blocking_ddls == (ADD,)
+    assert form.sync is not None
+    assert form.sync.blocking_ddls == (ADD,)
     assert form.unresolved_ddl_lock_id == form.sync.block_ddl_owner == ""
 
 
@@ -35,4 +36,6 @@ def test_without_them_it_says_so() -> None:
         "task", Stage.RUNNING, "sync", None, SubtaskStatus("s1", "sync", sync=Meter().read(0.0, None), backlog_bytes=0)
     )
     assert form.unresolved_ddl_lock_id == ""
-    assert form.sync is not None and form.sync.synced and form.sync.unresolved_groups == ()
+    assert form.sync is not None
+    assert form.sync.synced
+    assert form.sync.unresolved_groups == ()

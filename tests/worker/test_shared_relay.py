@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from task_runs import newest, wait_until
+from support.task_runs import newest, wait_until
 from unshard.api.status import Stage
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from task_runs import wait_until
+from support.task_runs import wait_until
 from unshard.mysql.connection import Endpoint
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
-from unshard.worker import watch
-from unshard.worker.watch import TargetWatch, UpstreamWatch
+from unshard.worker import status
+from unshard.worker.status import TargetWatch, UpstreamWatch
 
 
 def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
         return answers.pop(0)
 
     monkeypatch.setattr(UpstreamWatch, "_look", look)
-    monkeypatch.setattr(watch, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(status, "REFRESH_SECONDS", 0.0)
     source = UpstreamWatch(Endpoint("h", 1, "u"))
     wait_until(lambda: source.look() is first, "the first answer")
     slow.clear()
@@ -39,20 +39,20 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_holds_up_a_step_is_asked_of_no_short_one_and_shown_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "standstill", lambda *_: "connection 7 holds it")
-    monkeypatch.setattr(watch, "session", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(status, "standstill", lambda *_: "connection 7 holds it")
+    monkeypatch.setattr(status, "session", lambda *_, **__: nullcontext())
     store = CheckpointStore(Endpoint("h", 1, "u"), MetaTables("m", "t"), "s1", failed="tried again")
     target = TargetWatch(store.endpoint, store)
     now = time.monotonic()
     assert target.note(now) == "", "it has just begun"
-    old, other = now - 2 * watch.SLOW_SECONDS, now - watch.SLOW_SECONDS
+    old, other = now - 2 * status.SLOW_SECONDS, now - status.SLOW_SECONDS
     wait_until(lambda: target.note(old) == "tried again; connection 7 holds it", "told", told=lambda: target.note(old))
     assert target.note(other) == "tried again"
 
 
 def test_a_target_that_is_away_is_told() -> None:
     store = CheckpointStore(Endpoint("127.0.0.1", 1, "u"), MetaTables("m", "t"), "s1")
-    target, begun = TargetWatch(store.endpoint, store), time.monotonic() - 2 * watch.SLOW_SECONDS
+    target, begun = TargetWatch(store.endpoint, store), time.monotonic() - 2 * status.SLOW_SECONDS
     wait_until(
         lambda: "can't be asked what holds it up: 2002" in target.note(begun), "told", told=lambda: target.note(begun)
     )

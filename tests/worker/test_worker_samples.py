@@ -17,7 +17,10 @@ from unshard.metrics.events import EventCounters, count_exit, count_operation, c
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayUnitStatus
+from unshard.source.upstream import Upstream
 from unshard.sync.status import SyncReading, WaitingDdl
+from unshard.target.validation import PendingSize, ValidationState
+from unshard.validation.validator import ValidationReading
 from unshard.worker.metrics import RelaySeen, SubtaskSeen, worker_samples
 from unshard.worker.status import SubtaskStatus
 
@@ -150,3 +153,20 @@ def test_ends_by_error_are_counted_from_0(monkeypatch: pytest.MonkeyPatch) -> No
     assert value(after, "dm_relay_data_corruption") == 1
     assert value(after, "dm_relay_write_error_count") == 1
     assert value(after, "dm_worker_operate_error", type="Start", worker="w") == 1
+
+
+def test_rows_that_are_validated() -> None:
+    state = ValidationState("full", "Running", Location(Position("b.000011", 200)))
+    reading = ValidationReading(state, PendingSize(5, 100, (1, 2, 3)), (4, 5, 6))
+    upstream = Upstream(Location(Position("b.000012", 345)), (), 0.0, 0.0)
+    status = replace(RUNNING.status, validation=reading, upstream=upstream)
+    samples = told(replace(RUNNING, status=status))
+    for kind, count in (("new", 4), ("ignored", 5), ("resolved", 6)):
+        assert value(samples, "dm_validator_validator_error_count", state=kind) == count
+    assert value(samples, "unshard_validator_pending_rows") == 11
+    assert value(samples, "unshard_validator_running")
+    assert value(samples, "dm_validator_binlog_file") == 11
+    assert value(samples, "dm_validator_binlog_pos") == 200
+    assert value(samples, "dm_validator_logfile_latency") == 1
+    assert value(samples, "dm_validator_logpos_latency") == 145
+    assert value(told(RUNNING), "unshard_validator_running") is None

@@ -1,7 +1,7 @@
-"""What a master wants of a worker, and what a worker tells it: the heartbeat.
+"""The heartbeat: the worker reports its state, and the master answers with the state that it wants.
 
-A worker asks with each beat and brings itself in line with the answer; an order that it has carried out is no order
-any more. Both sides may say the same twice.
+With each beat a worker brings itself in line with the answer; an order that it has already carried out changes nothing.
+Both sides may send the same message twice.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from typing import Any, Protocol
 
 from pydantic import ConfigDict, Field
 
-from unshard.api.status import Form, ProcessError, SourceReport, Stage
+from unshard.api.status import CopyProgress, Form, LogTail, ProcessError, SourceReport, Stage
 from unshard.errors import ClusterError, Where
 
 
 class SubtaskBrief(Form):
-    """What the master keeps of a subtask between two looks, and gives back to whoever serves it next.
+    """The state of a subtask that the master stores, and that it gives to the worker that serves the subtask next.
 
-    `revision` is that of the order that it obeys. `resume_count`, `next_resume` (ISO 8601, UTC) are auto-resume's.
-    `dump_at`: the worker whose disk has the dump of an unfinished copy. `lost_dump`: this one has not, and can't go on.
+    Args:
+        revision: that of the order that the subtask follows.
+        resume_count, next_resume: the state of auto-resume; the time is ISO 8601, UTC.
+        dump_at: the worker that has the dump of an unfinished copy on its disk.
+        lost_dump: this worker lacks that dump, and so can't continue.
     """
 
     task: str
@@ -33,10 +36,14 @@ class SubtaskBrief(Form):
 
 
 class SubtaskOrder(Form):
-    """One task on the worker's source. `config`: a `SubtaskConfig` in JSON; `revision` grows when it changes.
+    """The order for one task on the worker's source.
 
-    It grows too when a subtask that an error has paused is to go on. `kept` is the last brief that the master has.
-    `unread`: why the master can't read the task's file; `config` is empty then, and that of an earlier order counts.
+    Args:
+        revision: grows when `config` changes, and when a subtask that an error has paused is to resume.
+        config: a `SubtaskConfig` in JSON.
+        kept: the last brief that the master has.
+        unread: why the master can't read the task's file. `config` is then empty, and that of an earlier order applies.
+        validation: changes when the worker is to read the target's record of continuous validation again.
     """
 
     task: str
@@ -45,15 +52,18 @@ class SubtaskOrder(Form):
     config: dict[str, Any]
     kept: SubtaskBrief | None = None
     unread: str = ""
+    validation: str = ""
 
 
 class SourceOrder(Form):
-    """The source that the worker serves. `config` is a `SourceConfig` in JSON.
+    """The order for the source that the worker serves.
 
-    Of this one and a subtask's, keys at their defaults may be left out; a key that is not known is refused.
-
-    `epoch` grows each time the source is bound to a worker: an answer to an older one has no say. `cluster` names the
-    store that counts it, 0 where that is as old as the process. `unread`: as of a subtask; then all configs are empty.
+    Args:
+        epoch: grows each time the source is bound to a worker; an answer to an older one is ignored.
+        cluster: identifies the store that counts the epochs; 0 for a store that is only as old as the process.
+        config: a `SourceConfig` in JSON. In this one and a subtask's, keys with default values may be left out; an
+            unknown key is refused.
+        unread: as in `SubtaskOrder`; then all configs are empty.
     """
 
     source: str
@@ -66,9 +76,9 @@ class SourceOrder(Form):
 
 
 class DesiredState(Form):
-    """The answer to a beat. Without it for `ttl_seconds` a worker goes on only with what the target fences.
+    """The answer to a heartbeat. `order` is None for a spare.
 
-    `order` is None for a spare.
+    A worker without an answer for `ttl_seconds` continues only with work that the target fences.
     """
 
     ttl_seconds: float
@@ -77,10 +87,15 @@ class DesiredState(Form):
 
 
 class Heartbeat(Form):
-    """A worker's sign of life. `epoch` is that of the source it serves; 0 for a spare.
+    """A worker's heartbeat.
 
-    `leaving`: its last one. It has let its source go, which moves at once. `number` grows with each beat of the
-    process `life`: one that comes in behind a later one has no say.
+    Args:
+        epoch: that of the source that it serves; 0 for a spare.
+        leaving: this is its last beat. The worker has released its source, which moves at once.
+        life, number: `number` grows with each beat of the process `life`; a beat that arrives after a later one is
+            ignored.
+        version: that of Unshard there; "" where it is not reported.
+        disk_free: the free share, from 0 to 1, of the disk of the source's relay log; None where that is not known.
     """
 
     name: str
@@ -92,22 +107,27 @@ class Heartbeat(Form):
     leaving: bool = False
     life: str = ""
     number: int = 0
+    version: str = ""
+    disk_free: float | None = None
 
 
 def unread_source(source: str, cause: str) -> ClusterError:
+    """Return CLUSTER-091 for a source whose stored file can't be read."""
     values = {"what": f"source {source}", "command": "operate-source update"}
     return ClusterError("CLUSTER-091", Where(source), cause, values)
 
 
 def unread_task(task: str, cause: str) -> ClusterError:
+    """Return CLUSTER-091 for a task whose stored file can't be read."""
     return ClusterError("CLUSTER-091", cause=cause, values={"what": f"task {task}", "command": "update-task"})
 
 
 class PurgeWish(Form):
-    """Which files of a relay log are to go; either of both may be left out.
+    """Selects the files of a relay log to delete; either limit may be left out.
 
-    Those before the file `before` of the sub-directory `sub_dir` ("": the newest) and all of older ones; those that
-    were last written before `time` (unix seconds; 0: none). A limit that is not known is refused.
+    `before` selects the files before that one in the sub-directory `sub_dir` ("": the newest) and all files of older
+    sub-directories. `time` selects the files that were last written before it (Unix seconds; 0: none). An unknown limit
+    is refused.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -118,31 +138,38 @@ class PurgeWish(Form):
 
 
 class MasterLink(Protocol):
-    """What a worker says to the master: over HTTP, or called directly within one process.
+    """A worker's calls to the master: over HTTP, or direct within one process.
 
-    Raises ClusterError, retryable where no leader can be reached.
+    Raises ClusterError, retryable if no leader can be reached.
     """
 
-    def beat(self, beat: Heartbeat) -> DesiredState: ...
+    def beat(self, beat: Heartbeat) -> DesiredState:
+        """Send a heartbeat; return the orders for the worker."""
 
 
 class WorkerLink(Protocol):
-    """What the master says to a worker: over HTTP, or called directly within one process.
+    """The master's calls to a worker: over HTTP, or direct within one process.
 
-    Raises ClusterError where it doesn't answer within `seconds`.
+    Raises ClusterError if the worker doesn't answer within `seconds`.
     """
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
-        """What it does now, of all tasks or one."""
+        """Return the worker's current state, for all tasks or one."""
+
+    def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
+        """Return the tables of the task whose copy has advanced after revision `since` of the process `life`."""
+
+    def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
+        """Return the newest lines of the worker's log, after line `after` of the process `life`."""
 
     def wake(self) -> None:
-        """Beat now: there are new orders."""
+        """Make the worker send a beat now, because there are new orders."""
 
     def purge_relay(self, wish: PurgeWish) -> str:
-        """Delete files of the relay log, as far as no reader needs them; in words what went and what stays, and why.
+        """Delete files of the relay log that no reader needs. Returns in words what was deleted, what stays, and why.
 
-        Raises what the worker says against it too.
+        Also raises the worker's own errors.
         """
 
     def resume_relay(self) -> None:
-        """Let a relay that an error has stopped go on at once, where it is to run."""
+        """Resume at once a relay that an error has stopped, if it is meant to run."""

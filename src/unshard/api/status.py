@@ -1,6 +1,8 @@
-"""What `query-status` answers: DM's field names, and ours beside them where DM has none.
+"""A worker's answers: to `query-status`, the copy by table, the lines of its log.
 
-A worker fills them in (`sourceStatus`, `subTaskStatus`), the master gathers and sums up, ctl and the API show them.
+The answer to `query-status` has DM's field names, with our own fields beside them. A worker fills in `sourceStatus` and
+`subTaskStatus`, the master collects and sums up, ctl and the API show the result. Of the copy by table a worker tells
+only what has changed since the last answer.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Stage(StrEnum):
-    """What a subtask or relay is in, or is meant to be in. The last three are passed through, never asked for."""
+    """The present or the wanted stage of a subtask or relay. The last three are transitional and are never wanted."""
 
     NEW = "New"
     RUNNING = "Running"
@@ -27,7 +29,7 @@ class Stage(StrEnum):
 
 
 class UnitName(StrEnum):
-    """The unit that a subtask is in, with DM's names."""
+    """The present unit of a subtask, with DM's names."""
 
     NONE = "InvalidUnit"
     CHECK = "Check"
@@ -38,13 +40,16 @@ class UnitName(StrEnum):
 
 
 class Form(BaseModel):
-    """A value of the API: frozen, camelCase on the wire. Fields that only a later version has are passed over."""
+    """A value of the API: frozen, camelCase on the wire.
+
+    Unknown fields, which a later version may send, are ignored.
+    """
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True)
 
 
 class ProcessError(Form):
-    """One error. `err_code` is ours (`SYNC-011`); `place` is the binlog position; `time` is ISO 8601, UTC."""
+    """One error. `err_code` is our code (`SYNC-011`); `place` is the binlog position; `time` is ISO 8601, UTC."""
 
     err_code: str = Field(alias="ErrCode")
     err_class: str = Field(default="", alias="ErrClass")
@@ -58,7 +63,7 @@ class ProcessError(Form):
 
 
 class ProcessResult(Form):
-    """Why a unit stands still. `is_canceled`: a human paused or stopped it."""
+    """The reason why a unit does not run. `is_canceled`: a user paused or stopped it."""
 
     is_canceled: bool = False
     errors: tuple[ProcessError, ...] = ()
@@ -66,7 +71,7 @@ class ProcessResult(Form):
 
 
 class RelayStatus(Form):
-    """The relay of a source; positions as `(file, offset)`."""
+    """The relay of a source. Positions have the form `(file, offset)`."""
 
     master_binlog: str = ""
     master_binlog_gtid: str = ""
@@ -79,7 +84,7 @@ class RelayStatus(Form):
 
 
 class DumpStatus(Form):
-    """A dump in hand; `progress` as `12.34 %`."""
+    """A dump in progress; `progress` as `12.34 %`."""
 
     total_tables: int = 0
     completed_tables: float = 0
@@ -91,7 +96,7 @@ class DumpStatus(Form):
 
 
 class LoadStatus(Form):
-    """A load in hand; `progress` as `12.34 %`."""
+    """A load in progress; `progress` as `12.34 %`."""
 
     finished_bytes: int = 0
     total_bytes: int = 0
@@ -102,10 +107,10 @@ class LoadStatus(Form):
 
 
 class UnresolvedGroup(Form):
-    """Sharding DDL that waits: who has it, who is missing, since when, why, and what helps (from `since` on: ours).
+    """A sharding DDL that waits: which tables have met it, which are missing, since when, why, and how to help.
 
-    `owner`: the source that runs it, where one has reported it. `overdue`: it waits for longer than the task's
-    `shard-wait-alert`.
+    The fields from `since` on are ours. `owner`: the source that runs the DDL, if one has reported it. `overdue`: the
+    DDL waits for longer than the task's `shard-wait-alert`.
     """
 
     target: str
@@ -122,7 +127,7 @@ class UnresolvedGroup(Form):
 
 
 class TableLedger(Form):
-    """What became of one target table's rows; ours."""
+    """The row counts of one target table; not in DM."""
 
     table: str
     counts: dict[str, int] = Field(default_factory=dict)
@@ -130,7 +135,11 @@ class TableLedger(Form):
 
 
 class SyncStatus(Form):
-    """A sync in hand. `seconds_behind_master` is None while unknown, and grows while the task stands still."""
+    """A sync in progress.
+
+    `seconds_behind_master` is None while it is unknown, and grows while the task does not run.
+    `batches`, their seconds, and the seconds of their steps (all Spark tasks together) count since this run began.
+    """
 
     total_events: int = 0
     total_tps: int = 0
@@ -154,7 +163,33 @@ class SyncStatus(Form):
     backlog_bytes: int | None = None
     safe_mode: str = ""
     doing: str = ""
+    batches: int = 0
+    batch_seconds: float = 0
+    step_seconds: dict[str, float] = Field(default_factory=dict)
     tables: tuple[TableLedger, ...] = ()
+
+
+class ValidationStatus(Form):
+    """Continuous validation of one task on one source. Figures are written as DM writes them.
+
+    `full_load_rows_status` is ours: how many loaded rows are compared; empty where none are to be. So is
+    `cutover_status`: whether all rows up to the place of the cut-over are judged; empty where none is on record.
+    """
+
+    task: str
+    source: str
+    mode: str = ""
+    stage: str = ""
+    validator_binlog: str = ""
+    validator_binlog_gtid: str = ""
+    result: ProcessResult | None = None
+    processed_rows_status: str = ""
+    pending_rows_status: str = ""
+    error_rows_status: str = ""
+    full_load_rows_status: str = ""
+    cutover_binlog_pos: str = ""
+    cutover_binlog_gtid: str = ""
+    cutover_status: str = ""
 
 
 class SubTaskStatus(Form):
@@ -168,11 +203,12 @@ class SubTaskStatus(Form):
     dump: DumpStatus | None = None
     load: LoadStatus | None = None
     sync: SyncStatus | None = None
+    validation: ValidationStatus | None = None
     note: str = ""
 
 
 class SourceStatus(Form):
-    """One source, where it runs, and its relay. `result`: why it stands still, for instance not bound."""
+    """One source, its worker and its relay. `result`: why it does not run, for instance because it is not bound."""
 
     source: str
     worker: str = ""
@@ -185,3 +221,55 @@ class SourceReport(Form):
 
     source_status: SourceStatus
     sub_task_status: tuple[SubTaskStatus, ...] = ()
+
+
+# The copy by table, as a worker tells it to its master: on demand, and only what has changed since the last answer.
+
+
+class TableCopy(Form):
+    """One table of the source: where its rows go, its stage (`CopyStage`), rows done of about, bytes of its files."""
+
+    table: str
+    target: str
+    stage: str
+    rows: int = 0
+    rows_about: int | None = None
+    size: int = 0
+
+
+class CopyProgress(Form):
+    """The tables that have changed after revision `since`; all of them where `whole`.
+
+    `life` names the worker's count of revisions: another one begins anew, and gives all.
+    """
+
+    life: str = ""
+    revision: int = 0
+    whole: bool = True
+    tables: tuple[TableCopy, ...] = ()
+
+
+# The newest lines of a worker's log, as it tells them to its master on demand.
+
+
+MOST_LINES = 500
+
+
+class LogLine(Form):
+    """One line. `number` counts within the process; `more` are the fields that have no name here."""
+
+    number: int
+    time: str = ""
+    level: str = ""
+    logger: str = ""
+    event: str = ""
+    task: str = ""
+    source: str = ""
+    more: dict[str, str] = Field(default_factory=dict)
+
+
+class LogTail(Form):
+    """The newest lines after the one that was asked for. `life` names the process: two workers may be one process."""
+
+    life: str = ""
+    lines: tuple[LogLine, ...] = ()

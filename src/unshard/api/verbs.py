@@ -1,12 +1,14 @@
-"""One request for each verb of `unshard ctl`, in DM's field names: the body of `POST /apis/v1alpha1/ctl/<verb>`.
+"""The requests of `unshard ctl`, one for each verb, in DM's field names: the body of `POST /apis/v1alpha1/ctl/<verb>`.
 
-Files never travel by name: a task or source file is sent as its text, and where a verb takes a task's name or its file
-ctl sends the name. `sources` empty: all that the verb can mean. The answer is DM's JSON, `{"result", "msg", …}`.
+Files are sent as text, never by name: a task or source file is sent as its contents, and if a verb takes a task's name
+or its file, ctl sends the name. Empty `sources` mean all sources that the verb can apply to. The answer has the shape
+of DM's: `result`, `msg` and a list of sources.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -17,8 +19,10 @@ PATH = "/apis/v1alpha1/ctl"
 
 
 class Request(Form):
-    """What a verb asks for; a field that is not known is refused. `needs`: the least role that may ask; `role` is
-    that of this very request."""
+    """The base of all requests; an unknown field is refused.
+
+    `needs` is the least role that may send it; `role` is the one that this request needs.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -27,13 +31,15 @@ class Request(Form):
 
     @property
     def role(self) -> Role:
+        """Role that the request needs."""
         return self.needs
 
 
 class CheckTask(Request):
-    """The checks before a start, nothing else. At most so many errors and warnings are told; `also`: opt-in items.
+    """Run the checks before a start, and nothing else.
 
-    More than a look: the file names the servers that the master logs in at, and the files its passwords are read from.
+    `err_cnt` and `warn_cnt` limit the listed findings; `also`: opt-in items. This needs more than the role of a viewer:
+    the file names the servers at which the master logs in, and the files from which its passwords are read.
     """
 
     verb = "check-task"
@@ -45,10 +51,10 @@ class CheckTask(Request):
 
 
 class StartTask(Request):
-    """Check a task and start it on its sources, on all or none. `start_time`: `YYYY-MM-DD HH:MM:SS` or RFC 3339.
+    """Check a task and start it on its sources, either on all or on none.
 
-    `reset`: `do` undoes what an earlier attempt of the task did to the target before the start; `show` only tells, line
-    by line in the answer's `reset`, what that would be.
+    `start_time`: `YYYY-MM-DD HH:MM:SS` or RFC 3339. `reset`: `do` undoes the effects of the task's earlier attempt on
+    the target before the start; `show` only lists them, line by line, in the answer's `reset`.
     """
 
     verb = "start-task"
@@ -60,7 +66,7 @@ class StartTask(Request):
 
 
 class TaskRequest(Request):
-    """A task by its name; none: all tasks of `sources`, `batch_size` of them at a time."""
+    """A task by its name, or without a name all tasks of `sources`, `batch_size` of them at a time."""
 
     name: str = ""
     sources: tuple[str, ...] = ()
@@ -68,25 +74,25 @@ class TaskRequest(Request):
 
 
 class StopTask(TaskRequest):
-    """End the task and forget it. What the target has on record of it stays."""
+    """End the task and remove it. Its records in the target stay."""
 
     verb = "stop-task"
 
 
 class PauseTask(TaskRequest):
-    """Let it stand still until it is resumed."""
+    """Pause the task until it is resumed."""
 
     verb = "pause-task"
 
 
 class ResumeTask(TaskRequest):
-    """Let it go on, after a pause or an error."""
+    """Resume the task after a pause or an error."""
 
     verb = "resume-task"
 
 
 class UpdateTask(Request):
-    """Put another text in the place of a task's, as far as it may change while the task is paused."""
+    """Replace a task's file, as far as it may change while the task is paused."""
 
     verb = "update-task"
     task: str = Field(repr=False)
@@ -94,7 +100,7 @@ class UpdateTask(Request):
 
 
 class QueryStatus(Request):
-    """All tasks in short, or everything about one. `more`: everything about all."""
+    """Show all tasks in short, or everything about one. `more`: everything about all."""
 
     verb = "query-status"
     needs = "viewer"
@@ -104,7 +110,7 @@ class QueryStatus(Request):
 
 
 class ShardDdlLock(Request):
-    """Sharding DDL that waits."""
+    """Show sharding DDL that waits."""
 
     verb = "shard-ddl-lock"
     needs = "viewer"
@@ -113,7 +119,10 @@ class ShardDdlLock(Request):
 
 
 class ShardDdlLockUnlock(Request):
-    """Settle a lock by hand. `owner` stands in for its owner; `database`, `table`, `action` are of optimistic mode."""
+    """Resolve a lock by hand.
+
+    `owner` replaces the lock's owner; `database`, `table`, `action` are for optimistic mode.
+    """
 
     verb = "shard-ddl-lock-unlock"
     id: str
@@ -126,7 +135,7 @@ class ShardDdlLockUnlock(Request):
 
 
 class OperateSource(Request):
-    """Sources made known, shown or let go. `config`: texts of source files; `source_id`: names in place of them."""
+    """Create, update, stop or show sources. `config`: texts of source files; `source_id`: names instead of files."""
 
     verb = "operate-source"
     op: Literal["create", "update", "stop", "show"]
@@ -136,11 +145,12 @@ class OperateSource(Request):
 
     @property
     def role(self) -> Role:
+        """Role that the request needs: `show` changes nothing."""
         return "viewer" if self.op == "show" else self.needs
 
 
 class UpdateSource(Request):
-    """Put another text in the place of a source's, while its tasks are paused."""
+    """Replace a source's file while its tasks are paused."""
 
     verb = "update-source"
     config: str = Field(repr=False)
@@ -155,42 +165,42 @@ class TransferSource(Request):
 
 
 class RelayRequest(Request):
-    """The relay of a source. `workers`: DM's old way, a relay on workers by name."""
+    """The relay of a source. `workers`: DM's old way, a relay on named workers."""
 
     sources: tuple[str, ...]
     workers: tuple[str, ...] = ()
 
 
 class StartRelay(RelayRequest):
-    """Keep a relay log also while no task needs it."""
+    """Write a relay log even while no task needs it."""
 
     verb = "start-relay"
 
 
 class StopRelay(RelayRequest):
-    """Keep a relay log only while a task needs it."""
+    """Write a relay log only while a task needs it."""
 
     verb = "stop-relay"
 
 
 class PauseRelay(Request):
-    """Let the relay stand still."""
+    """Pause the relay."""
 
     verb = "pause-relay"
     sources: tuple[str, ...]
 
 
 class ResumeRelay(Request):
-    """Let the relay go on."""
+    """Resume the relay."""
 
     verb = "resume-relay"
     sources: tuple[str, ...]
 
 
 class PurgeRelay(Request):
-    """Delete the relay log's files before `filename`, or last written before `time`, as far as nobody needs them.
+    """Delete the relay log's files before `filename`, or last written before `time`, unless they are still needed.
 
-    `time`: `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339. One of both has to be given.
+    `time`: `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339. One of the two has to be given.
     """
 
     verb = "purge-relay"
@@ -201,7 +211,7 @@ class PurgeRelay(Request):
 
 
 class OfflineMember(Request):
-    """Forget a member that is gone."""
+    """Remove a member that is not alive."""
 
     verb = "offline-member"
     needs = "admin"
@@ -210,7 +220,7 @@ class OfflineMember(Request):
 
 
 class OperateLeader(Request):
-    """`evict`: the master that leads lets another lead; `cancel-evict`: it may lead again."""
+    """`evict`: the leader gives up its role and does not lead again; `cancel-evict`: it may lead again."""
 
     verb = "operate-leader"
     needs = "admin"
@@ -218,7 +228,7 @@ class OperateLeader(Request):
 
 
 class ListMember(Request):
-    """Members of the cluster; none of the three: all kinds."""
+    """List members of the cluster; without `leader`, `master` and `worker`, those of all kinds."""
 
     verb = "list-member"
     needs = "viewer"
@@ -229,9 +239,9 @@ class ListMember(Request):
 
 
 class Binlog(Request):
-    """What is to be done with a place of the log. `binlog_pos` as `file:offset`, empty: where the task has stopped.
+    """Tell a task what to do at a binlog position. `binlog_pos` as `file:offset`; empty: where the task has stopped.
 
-    `every` lists operators that are used or reverted too.
+    `every` also lists operators that are used or reverted.
     """
 
     verb = "binlog"
@@ -244,13 +254,15 @@ class Binlog(Request):
 
     @property
     def role(self) -> Role:
+        """Role that the request needs: `list` changes nothing."""
         return "viewer" if self.op == "list" else self.needs
 
 
 class BinlogSchema(Request):
-    """The tracked structure of a source's table. `schema_text`: a CREATE TABLE, of `update`.
+    """Show, set or delete the tracked structure of a source's table. `schema_text`: the CREATE TABLE for `update`.
 
-    `flush` and `sync` are taken for DM's sake: what is set is always saved, and sync has to do with optimistic mode.
+    `flush` and `sync` are accepted for DM's sake and have no effect: a structure is always saved, and `sync` is for
+    optimistic mode.
     """
 
     verb = "binlog-schema"
@@ -267,11 +279,40 @@ class BinlogSchema(Request):
 
     @property
     def role(self) -> Role:
+        """Role that the request needs: `list` changes nothing."""
         return "viewer" if self.op == "list" else self.needs
 
 
+class Validation(Request):
+    """Continuous validation of a task, or of all tasks with `all_task`.
+
+    `mode` is of `start`; `table_stage` of `status`; `error` of `show-error`, which answers `limit` errors at most; `id`
+    and `all` of what settles errors.
+    """
+
+    verb = "validation"
+    op: Literal["start", "stop", "status", "show-error", "ignore-error", "resolve-error", "clear-error", "update"]
+    task: str = ""
+    sources: tuple[str, ...] = ()
+    all_task: bool = False
+    mode: Literal["fast", "full"] = "full"
+    start_time: str = ""
+    table_stage: Literal["", "running", "stopped"] = ""
+    error: Literal["unprocessed", "ignored", "resolved", "all"] = "unprocessed"
+    limit: int = Field(default=10_000, ge=1, le=10_000)
+    id: int = Field(default=0, ge=0)
+    all: bool = False
+    cutover_binlog_pos: str = ""
+    cutover_binlog_gtid: str = ""
+
+    @property
+    def role(self) -> Role:
+        """Role that the request needs: `status` changes nothing."""
+        return "viewer" if self.op == "status" else self.needs
+
+
 class Config(Request):
-    """One configuration that is in force, passwords as `******`. The answer's `cfg` is its text."""
+    """Show one configuration that is in force, passwords as `******`. The answer's `cfg` is its text."""
 
     verb = "config"
     needs = "viewer"
@@ -280,9 +321,9 @@ class Config(Request):
 
 
 class ConfigExport(Request):
-    """Every task and source as it was given, to be taken in elsewhere: passwords as they are kept.
+    """Export the texts of all tasks and sources, to be imported elsewhere, with passwords as they are stored.
 
-    The answer: `tasks` and `sources`, texts by name, and `relayWorkers`, names of workers by source.
+    The answer has `tasks` and `sources`, texts by name, and `relayWorkers`, names of workers by source.
     """
 
     verb = "config-export"
@@ -290,14 +331,14 @@ class ConfigExport(Request):
 
 
 class Encrypt(Request):
-    """A password in the form that it may have in a file. The answer's `ciphertext` is that form."""
+    """Encrypt a password for a file. The answer's `ciphertext` is the encrypted form."""
 
     verb = "encrypt"
     plaintext: str = Field(repr=False)
 
 
 class LogLevel(Request):
-    """How much members log; empty: tell it. `names`: of masters and workers, none: all."""
+    """Set the log level of members, or show it if `level` is empty. `names`: of masters and workers; none: all."""
 
     verb = "log-level"
     needs = "admin"
@@ -306,6 +347,7 @@ class LogLevel(Request):
 
     @property
     def role(self) -> Role:
+        """Role that the request needs: without a level it changes nothing."""
         return self.needs if self.level else "viewer"
 
 
@@ -313,10 +355,38 @@ REQUESTS: dict[str, type[Request]] = {
     kind.verb: kind
     for kind in (
         *(CheckTask, StartTask, StopTask, PauseTask, ResumeTask, UpdateTask, QueryStatus),
-        *(ShardDdlLock, ShardDdlLockUnlock, Binlog, BinlogSchema),
+        *(ShardDdlLock, ShardDdlLockUnlock, Binlog, BinlogSchema, Validation),
         *(OperateSource, UpdateSource, TransferSource),
         *(StartRelay, StopRelay, PauseRelay, ResumeRelay, PurgeRelay),
         *(OfflineMember, OperateLeader, ListMember, Config, ConfigExport, Encrypt, LogLevel),
     )
 }
 """Every verb that a master answers. `Master` has a method for each, with `_` for `-`."""
+
+
+# The shapes of DM's answers: `result`, `msg` and a list of sources.
+
+
+Answer = dict[str, Any]
+
+
+def answer(sources: Iterable[Answer] = (), msg: str = "", **more: Any) -> Answer:
+    """Return an answer over sources, good if each is. Keys of `more` come first in it, as DM's `op` does."""
+    listed = list(sources)
+    good = all(source["result"] for source in listed)
+    return {**more, "result": good, "msg": msg, "sources": listed}
+
+
+def plain(msg: str = "", **more: Any) -> Answer:
+    """Return a good answer that is about no source."""
+    return {"result": True, "msg": msg, **more}
+
+
+def refused(error: Exception) -> Answer:
+    """Return the answer for a verb that failed as a whole."""
+    return {"result": False, "msg": str(error)}
+
+
+def of_source(source: str, worker: str = "", msg: str = "", *, good: bool = True) -> Answer:
+    """Return the answer for one source, in DM's form."""
+    return {"result": good, "msg": msg, "source": source, "worker": worker}

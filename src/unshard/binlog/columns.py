@@ -1,4 +1,4 @@
-"""From the buffers that the row kernel filled to the Arrow array of a column.
+"""Conversion of the buffers that the row kernel filled to the Arrow array of a column.
 
 Most buffers are the array already. Here the rest is done: UTF-8 is checked, and the numbers inside ENUM and SET become
 their members.
@@ -37,9 +37,9 @@ _MOST_PER_BYTE = 1032
 
 
 def unpack(values: Iterable[bytes | None]) -> list[bytes | None]:
-    """The values of one column. A loop in Python: such columns are rare, and their time goes into zlib.
+    """Return the unpacked values of one column, in a loop of Python: such columns are rare, and zlib takes the time.
 
-    Raises UnpackError for bytes that are no such value; memory stays within what their lengths honestly promise.
+    Raises UnpackError for bytes that are not a compressed value. Memory stays within the lengths that the values state.
     """
     found: list[bytes | None] = []
     for row, value in enumerate(values):
@@ -92,7 +92,7 @@ class UndecodableValue(ValueError):
 
 
 def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
-    """The array of type `arrow_type(column)`. Raises UndecodableValue."""
+    """Return the array of type `arrow_type(column)`. Raises UndecodableValue."""
     data, offsets, validity, nulls = buffers
     kind = arrow_type(column)
     if column.members:
@@ -120,7 +120,7 @@ def _unpacked(column: Column, values: pa.Array) -> pa.Array:
 
 
 def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:
-    """Members count from 1; 0 stands for a value that was refused."""
+    """Return the texts of an ENUM's numbers: members count from 1; 0 is a value that was refused."""
     members = pa.array([zero_text(column), *column.members], pa.string())
     beyond = pc.greater(numbers, pa.scalar(len(column.members), pa.uint64()))
     if pc.any(beyond).as_py():
@@ -129,7 +129,7 @@ def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:
 
 
 def _set_text(column: Column, numbers: pa.Array) -> pa.Array:
-    """Bit 0 is the first member; the few different sets of a batch are spelled out once each."""
+    """Return the texts of a SET's bits; bit 0 is the first member. Each distinct set of a batch is converted once."""
     encoded = numbers.dictionary_encode()
     texts = []
     for value in encoded.dictionary.to_pylist():

@@ -1,4 +1,4 @@
-"""What the body of each event says, as named facts for a reader: no row images, and nothing is judged.
+"""The contents of each event's body, as named facts for a reader: no row images, and nothing is judged.
 
 A body that ends early raises Damaged, whatever its event. Layouts: MySQL's `libs/mysql/binlog/event`, MariaDB's
 `sql/log_event.h`; all integers are little-endian.
@@ -32,27 +32,34 @@ class Body:
         self._at = 0
 
     def take(self, size: int) -> bytes:
+        """Return the next `size` bytes and move past them. Raises Damaged where there are fewer."""
         if size > len(self._data) - self._at:
             raise Damaged(f"{len(self._data)} bytes are too few for what it says it holds")
         self._at += size
         return self._data[self._at - size : self._at]
 
     def rest(self) -> bytes:
+        """Return all bytes that are not read yet, and move to the end."""
         return self.take(len(self._data) - self._at)
 
     def left(self) -> int:
+        """Return how many bytes are not read yet."""
         return len(self._data) - self._at
 
     def number(self, size: int) -> int:
+        """Return the little-endian unsigned integer in the next `size` bytes. Raises Damaged."""
         return int.from_bytes(self.take(size), "little")
 
     def packed(self) -> int:
-        """MySQL's packed integer."""
+        """Read MySQL's packed integer."""
         first = self.number(1)
         return self.number({252: 2, 253: 3, 254: 8}[first]) if first in (252, 253, 254) else first
 
     def varlen(self) -> int:
-        """An unsigned integer of MySQL's serialization: the low bits of the first byte tell how many bytes follow."""
+        """Return an unsigned integer of MySQL's serialization.
+
+        The low bits of the first byte say how many bytes follow.
+        """
         first = self.number(1)
         more = 0
         while more < 8 and first >> more & 1:
@@ -63,7 +70,7 @@ class Body:
 
 
 def facts(code: int, body: bytes) -> Facts:
-    """What an event of that code says; nothing for one whose body is unknown here. Raises Damaged."""
+    """Return the fields of an event of that code; none for an event whose body is unknown here. Raises Damaged."""
     return _READERS[code](Body(body)) if code in _READERS else {}
 
 
@@ -136,7 +143,10 @@ def _logical_clock(body: Body) -> Facts:
 
 
 def _tagged_gtid(body: Body) -> Facts:
-    """In MySQL's serialization: version, size, last field that must be known, then fields, each after its number."""
+    """Return the fields of a GTID_TAGGED, in MySQL's serialization.
+
+    They are version, size, last field that must be known, then fields, each after its number.
+    """
     for _ in range(3):
         body.varlen()
     found: dict[int, int] = {}
@@ -173,7 +183,7 @@ def _previous_gtids(body: Body) -> Facts:
 
 
 def _mariadb_gtid(body: Body) -> Facts:
-    """The server id of the GTID is the header's: `listing` puts it in."""
+    """Return the fields of a MARIADB_GTID. The server id of the GTID is in the header: `listing` adds it."""
     number, domain, flags = body.number(8), body.number(4), body.number(1)
     found: Facts = {"domain": domain, "number": number}
     names = [name for bit, name in _GTID_FLAGS.items() if flags & bit]

@@ -45,7 +45,10 @@ _FRACTIONAL = frozenset({layout.TIME2, layout.DATETIME2, layout.TIMESTAMP2})
 
 
 def undescribed(table_map: TableMap) -> frozenset[str]:
-    """What the event leaves open of: `names`, `signs`, `charsets`, `members`. Empty under binlog_row_metadata=FULL."""
+    """Return the facts that the event lacks, of `names`, `signs`, `charsets`, `members`.
+
+    Empty under binlog_row_metadata=FULL.
+    """
     logged = table_map.optional
     codes = {real_type(code, meta)[0] for code, meta in zip(table_map.types, table_map.metadata, strict=True)}
     open_facts = {
@@ -58,7 +61,7 @@ def undescribed(table_map: TableMap) -> frozenset[str]:
 
 
 def describe_table(table_map: TableMap, where: Where | None = None) -> Table:
-    """A structure that `plan_layouts` accepts for this event.
+    """Return a structure that `plan_layouts` accepts for this event.
 
     Raises BinlogError BINLOG-043, at `where`, for a collation id of no known charset.
     """
@@ -112,7 +115,7 @@ def _charset(collation: int | None, name: str, where: Where) -> str:
 
 
 def _members(members: Sequence[bytes], charset: str) -> tuple[str, ...]:
-    """Members whose bytes are no text of the charset are as good as not logged."""
+    """Return the members of each ENUM or SET; members whose bytes are not text of the charset count as not logged."""
     try:
         return tuple(to_text(member, charset) for member in members)
     except (KeyError, UnicodeDecodeError):
@@ -120,7 +123,7 @@ def _members(members: Sequence[bytes], charset: str) -> tuple[str, ...]:
 
 
 def _kind(code: int, meta: bytes, has_charset: bool, charset: str) -> str:
-    """The type's name. Of the kinds that hold text or bytes it is the one of bytes only where the binlog says so."""
+    """Return the type's name. Of types for text or bytes, it is the one for bytes only where the binlog says so."""
     name = _NAMES.get(code, f"type {code}")
     if code in (layout.BLOB, layout.COMPRESSED_BLOB):
         return _BLOBS.get(meta[0], "") + ("blob" if charset == "binary" else "text")

@@ -1,7 +1,7 @@
-"""Every event of MariaDB's and MySQL's binlogs: its code, its name, and what is done with it.
+"""The events of MariaDB's and MySQL's binlogs: their codes, their names, and how each is handled.
 
 An event is *handled*, *ignorable* (it changes no row and no structure) or *refused*: then the walk stops with an
-error that has the reason and the remedy of this table. A code that stands in no row is refused too.
+error that has the reason and the remedy of this table. A code without a row is refused too.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ KIND_TABLE = bytes(KINDS[BY_CODE[code].kind if code in BY_CODE else REFUSED] for
 
 
 def event_of(code: int) -> EventType:
-    """The row of a code, or one that says it is unknown."""
+    """Return the entry of an event code; for an unknown code, an entry that says so."""
     return BY_CODE.get(code) or EventType(
         code,
         f"event of unknown code {code}",

@@ -1,4 +1,4 @@
-"""GTIDs as the index tells them: the texts of the scanner's runs."""
+"""The texts of GTIDs, for the index: those of the scanner's runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARIADB_ORIGIN = 8  # bytes; a MySQL server's uuid has more
 
 
 def gtid_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
-    """What `TransactionRange.gtids` holds, from the scanner's runs."""
+    """Return the runs of the scanner as the texts of `TransactionRange.gtids`."""
     mariadb: dict[bytes, int] = {}
     mysql: dict[bytes, list[tuple[int, int]]] = {}
     for origin, first, last in runs:
@@ -28,7 +28,7 @@ def gtid_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
 
 
 def gtid_text(gtid: tuple[bytes, int] | None) -> str:
-    """One GTID as its server writes it; "" for None."""
+    """Return one GTID as its server writes it; "" for None."""
     if gtid is None:
         return ""
     origin, number = gtid
@@ -39,7 +39,7 @@ def gtid_text(gtid: tuple[bytes, int] | None) -> str:
 
 
 def commit_time(data: bytes | memoryview | mmap, group: int) -> float | None:
-    """When this server committed the MySQL group whose GTID event stands at `group`: unix seconds, to the microsecond.
+    """Return the time of this server's commit of the MySQL group at `group`: unix seconds, to the microsecond.
 
     None where the event doesn't say: servers before 8.0, tagged GTIDs, MariaDB. (Its body: flags 1, uuid 16, number
     8, then a type of 2 and two numbers of 8, then the time in 7 bytes; their highest bit says that another follows.)
@@ -54,7 +54,7 @@ def commit_time(data: bytes | memoryview | mmap, group: int) -> float | None:
 
 
 def alter_flags(data: bytes | memoryview | mmap, group: int, at: int, *, checksum: bool) -> int:
-    """The second flag byte of the MariaDB GTID event at `group`: which phase of an ALTER stands `at`. Else 0."""
+    """Return the second flag byte of the MariaDB GTID event at `group`, else 0: the phase of an ALTER at `at`."""
     if group >= at or data[group + 4] != 162:
         return 0
     (length,) = unpack_from("<I", data, group + 9)

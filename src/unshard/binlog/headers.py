@@ -1,16 +1,17 @@
 """A walk over single events by their headers alone, for readers that look at a file instead of following it.
 
-The index (`index.walk`) takes whole transactions and judges them; this one tells where each event stands.
+The index (`index.walk`) takes whole transactions and judges them; this one returns the place of each event. Every
+reader takes a log file as the bytes of `mapped`.
 """
 
 from __future__ import annotations
 
+import mmap
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from mmap import mmap
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from struct import unpack_from
 
 from unshard.binlog.events import event_of
@@ -35,7 +36,7 @@ _NUMBERS = re.compile(r"^(\d+)\.(\d+)\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What the events of one file look like.
+    """The form of the events of one file.
 
     `header_lengths` holds the post-header length by event code (0 for a code that the server doesn't know); `end` is
     the offset of the first event after this one.
@@ -48,11 +49,12 @@ class Format:
 
     @property
     def mariadb(self) -> bool:
+        """True if a MariaDB server wrote the file."""
         return "mariadb" in self.server_version.lower()
 
 
-def read_format(data: bytes | memoryview | mmap, where: Where | None = None) -> Format:
-    """The format of the binlog file that `data` begins with.
+def read_format(data: bytes | memoryview | mmap.mmap, where: Where | None = None) -> Format:
+    """Return the format of the binlog file that `data` begins with.
 
     Raises BinlogError 003 where the bytes are no binlog file, 001 or 002 where its first event is damaged. A file so
     short that the event isn't whole yet is 003 too; its cause says so.
@@ -99,14 +101,14 @@ def _parse(event: bytes, where: Where) -> Format:
 
 
 def _has_checksum_field(version: str) -> bool:
-    """Whether a server of that version says in this event which checksum it uses."""
+    """Return whether a server of that version says in this event which checksum it uses."""
     match = _NUMBERS.match(version)
     numbers = tuple(int(number) for number in match.groups()) if match else (0, 0, 0)
     return numbers >= ((5, 3, 0) if "mariadb" in version.lower() else (5, 6, 1))
 
 
 def _check(event: bytes, where: Where) -> None:
-    """This event always has a checksum, summed as if the file were closed."""
+    """Verify the event's checksum, which it always has, as if the file were closed. Raises BinlogError BINLOG-001."""
     summed = bytearray(event[:-CHECKSUM_LENGTH])
     summed[_FLAGS_AT] &= ~_IN_USE
     (stored,) = unpack_from("<I", event, len(event) - CHECKSUM_LENGTH)
@@ -114,7 +116,7 @@ def _check(event: bytes, where: Where) -> None:
         raise BinlogError("BINLOG-001", where, values={"event": "FORMAT_DESCRIPTION"})
 
 
-Data = bytes | mmap
+Data = bytes | mmap.mmap
 
 FORMAT_DESCRIPTION = 15
 _PLACED_ELSEWHERE = 0x20 | 0x40  # artificial, or written by a relay: log_pos isn't its own
@@ -139,20 +141,21 @@ class EventHeader:
 
     @property
     def end(self) -> int:
+        """Offset of the byte after the event."""
         return self.offset + self.length
 
     @property
     def moved(self) -> bool:
-        """Whether the event names another place than its own, without a flag that says why. log_pos has 32 bits."""
+        """True if the event names another place than its own, without a flag that says why. log_pos has 32 bits."""
         return self.position not in (0, self.end % 2**32) and not self.flags & _PLACED_ELSEWHERE
 
 
 def headers(
     data: Data, size: int, *, checksum: bool, where: Where, verify_from: int = 0, first: int = FIRST_OFFSET
 ) -> Iterator[EventHeader]:
-    """The events of `data[:size]` from the one at `first` on, up to the last that is whole.
+    """Yield the events of `data[:size]` from the one at `first` on, up to the last that is whole.
 
-    Checksums are verified from `verify_from` on, so that damage before it can be passed over. A server's relay log
+    Checksums are verified from `verify_from` on, so that damage before it can be skipped. A server's relay log
     has a second FORMAT_DESCRIPTION, and positions of the source's file. Raises BinlogError 001, 002 or 003 where it
     gets to the damage; `where` names the file.
     """
@@ -177,11 +180,12 @@ def headers(
 
 
 def malformed(header: EventHeader, where: Where, cause: str) -> BinlogError:
+    """Return BINLOG-002 for the event of that header."""
     return BinlogError("BINLOG-002", place(header, where), cause, {"event": event_of(header.code).name})
 
 
 def place(header: EventHeader, where: Where) -> Where:
-    """`where` with the position of the event."""
+    """Return `where` with the position of the event."""
     file = PurePath(where.file).name if where.file else "binlog"
     return replace(where, position=f"{file}:{header.offset}")
 
@@ -190,3 +194,16 @@ def _intact(data: Data, header: EventHeader) -> bool:
     with memoryview(data) as view, view[header.offset : header.end - CHECKSUM_LENGTH] as summed:
         stored: int = unpack_from("<I", data, header.end - CHECKSUM_LENGTH)[0]
         return zlib.crc32(summed) == stored
+
+
+# A log file as the bytes that its readers take.
+
+
+def mapped(path: Path, end: int) -> mmap.mmap:
+    """Return a map of the file's first `end` bytes. Raises ValueError when it has fewer, OSError when it can't be read.
+
+    The map ends with its last reader and must not be closed by hand: an error's traceback still has views of it, and
+    the failing close ("cannot close exported pointers exist") would hide that error.
+    """
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), end, prot=mmap.PROT_READ)

@@ -1,22 +1,85 @@
-"""The row images of one event, change by change, for a reader. A Python object a value: not for the hot path."""
+"""Row images: those that lack columns, and those of one event, change by change, for a reader.
+
+`binlog_row_image` MINIMAL, NOBLOB and FULL_NODUP leave columns out (`PartialImages`). `RowChanges` makes a Python
+object a value: it is not for the hot path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from unshard.binlog.partial import PartialImages
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table
 
 
+class Present(NamedTuple):
+    """The numbers of the columns that the images of an event have; None for the image that it has not.
+
+    An INSERT has no image before, a DELETE none after.
+    """
+
+    before: frozenset[int] | None
+    after: frozenset[int] | None
+
+    def either(self, count: int) -> tuple[int, ...]:
+        """Return the numbers of the columns that either image has, in table order."""
+        return tuple(n for n in range(count) if any(images is not None and n in images for images in self))
+
+    def lacks_columns(self, count: int, but: frozenset[int] = frozenset()) -> bool:
+        """Return whether an image lacks one of the `count` columns; those in `but` may be absent."""
+        return any(images is not None and len(images | but) < count for images in self)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialImages:
+    """Images of one table that have the same columns.
+
+    `batch` holds `op`, `seq`, then `columns`: those that either image has, in table order. A column that an image lacks
+    is NULL there, so only `present` tells it from a NULL. Columns that `decode_range` adds to batches are after those
+    of the table. `offset` is that of the first event.
+    """
+
+    table: Table
+    present: Present
+    columns: tuple[Column, ...]
+    batch: pa.RecordBatch
+    offset: int
+
+    def sides(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """Yield the images before and those after a change, each with a Table of only the columns that they have."""
+        names = [column.name for column in self.columns]
+        is_after = pc.is_in(self.batch.column(0), pa.array([Op.INSERT, Op.UPDATE_AFTER], pa.int8()))
+        for present, chosen in zip(self.present, (pc.invert(is_after), is_after), strict=True):
+            if present is not None:
+                columns = tuple(self.table.columns[number] for number in sorted(present))
+                absent = [
+                    n
+                    for n, name in enumerate(names, len(IMAGE_FIELDS))
+                    if name not in {column.name for column in columns}
+                ]
+                kept = [n for n in range(self.batch.num_columns) if n not in absent]
+                yield replace(self.table, columns=columns), self.batch.filter(chosen).select(kept)
+
+
+def present_columns(bitmap: bytes | None, count: int) -> frozenset[int] | None:
+    """Return the numbers of the set bits of a columns-present bitmap; None for None."""
+    if bitmap is None:
+        return None
+    return frozenset(number for number in range(count) if bitmap[number >> 3] >> (number & 7) & 1)
+
+
+# The row images of one event, change by change, for a reader.
+
+
 class Absent(Enum):
-    """What stands for the value of a column that the image has not; it is not NULL."""
+    """The type of `ABSENT`: the value of a column that the image does not have; it is not NULL."""
 
     ABSENT = "absent"
 
@@ -56,9 +119,11 @@ class RowChanges:
 
     @property
     def columns(self) -> tuple[Column, ...]:
+        """Columns of the table that the event is decoded with."""
         return self.table.columns
 
     def count(self) -> int:
+        """Return how many rows the event changes; an update's two images are one row."""
         batches = [*self.batches, *(images.batch for images in self.partial)]
         count: int = sum(batch.num_rows for batch in batches)
         return count // 2 if batches and batches[0].column(0)[0].as_py() == Op.UPDATE_BEFORE else count
@@ -108,7 +173,7 @@ class RowChanges:
 
 
 def text_or_bytes(value: bytes | None) -> str | bytes | None:
-    """The text of printable UTF-8, else the bytes."""
+    """Return the text where the value is printable UTF-8, else the bytes."""
     try:
         text = None if value is None else value.decode()
     except UnicodeDecodeError:

@@ -34,7 +34,7 @@ _REASON = {number: name for name, number in REASONS.items()}
 
 
 def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> TransactionRange:
-    """The extent that begins at `start`, an event boundary that an earlier walk or the file's format gave.
+    """Return the range of transactions from `start`, an event boundary that an earlier walk or the file's format gave.
 
     It takes whole transactions until `budget` bytes are used, packed and unpacked (one at least, however large), a
     statement, an XA transaction that is prepared or completed, the file's end, or the last whole transaction of
@@ -44,7 +44,7 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
 
     Raises BinlogError: 001 and 002 for damage, 004 for an event or statement that is refused, 005 for rows changed by
     a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out, 030 to 032 for a
-    compressed event that can't be unpacked, 033 for an XA statement that can't be read. `data` is not held after.
+    compressed event that can't be unpacked, 033 for an XA statement that can't be read. No reference to `data` is kept.
     """
     if start < FIRST_OFFSET:
         raise ValueError(f"start {start} lies before the first event")
@@ -92,7 +92,7 @@ class _Walk:
                 return found
 
     def before_fault(self) -> TransactionRange:
-        """The whole transactions before the event that the scanner stopped at."""
+        """Return the range of whole transactions before the event that the scanner stopped at."""
         return self._extent(BudgetReached())
 
     def _extent(self, stop: Stop, end: int | None = None) -> TransactionRange:
@@ -112,7 +112,7 @@ class _Walk:
         )
 
     def _committed(self) -> float:
-        """When the last whole group was committed on this server; its GTID event may know it to the microsecond."""
+        """Return the commit time of the last whole group; its GTID event may have it to the microsecond."""
         scanner = self.scanner
         exact = commit_time(self.data, scanner.last_start) if scanner.transactions and self.outer is None else None
         return scanner.last_timestamp if exact is None else exact
@@ -168,7 +168,7 @@ class _Walk:
         return None
 
     def _packed_prepare(self, packed: PreparedStop) -> TransactionRange:
-        """An XA transaction whose first part was packed, as a whole: one stop, where the payload stands."""
+        """Return the range of an XA transaction whose first part was packed: one stop, at the payload's place."""
         scanner = self.scanner
         if scanner.transactions:
             return self._extent(BudgetReached())
@@ -176,7 +176,7 @@ class _Walk:
         return self._extent(replace(packed, start=scanner.group_start, end=self._after(), gtid=gtid))
 
     def _unpacked(self) -> bytes:
-        """What is packed in the event at the scanner's offset."""
+        """Return the unpacked content of the event at the scanner's offset."""
         try:
             return unpack(self.scanner.event, self._body())
         except NotUnpackedError as error:
@@ -187,7 +187,7 @@ class _Walk:
         return self._error(error.code, str(error), event=event, **error.values)
 
     def _query(self) -> TransactionRange | None:
-        """Carry out what the text asks for; an extent where it ends one."""
+        """Handle a query by its text; return a range where the query ends one."""
         scanner = self.scanner
         try:
             query = read_query(self._unpacked() if scanner.event == _QUERY_COMPRESSED else self._body())
@@ -219,16 +219,17 @@ class _Walk:
         return None
 
     def _pass_over(self) -> None:
-        """A query without effect: part of an open group, else a transaction of its own."""
+        """Skip a query without effect: it is part of an open group, else a transaction by itself."""
         if self.scanner.in_group:
             self.scanner.skip()
         else:
             self.scanner.close_group()
 
     def _rollback(self) -> TransactionRange | None:
-        """A rolled-back group is written where the server could not drop it, for a temporary table or for MyISAM rows.
+        """End a rolled-back group; None where it had no rows.
 
-        All of it is void when only transactional tables are in it. It then gets an extent of its own, without rows.
+        A server logs such a group where it could not drop it, for a temporary table or for MyISAM rows. All of it is
+        void when only transactional tables are in it. It then gets a range to itself, without rows.
         """
         scanner = self.scanner
         if not scanner.group_rows:
@@ -263,7 +264,7 @@ class _Walk:
         return self._extent(stop)
 
     def _prepared(self) -> TransactionRange | None:
-        """The end of an XA transaction's first part; it gets an extent of its own."""
+        """Return the range that ends with the first part of an XA transaction; None for one of a single phase."""
         scanner = self.scanner
         try:
             xid, one_phase = read_prepare(self._body())

@@ -1,6 +1,6 @@
 """Partial updates of JSON: what MySQL logs of a document when `binlog_row_value_options` is PARTIAL_JSON.
 
-A list of diffs stands for the new document: each is an operation (1 byte), a path (behind its packed length) and,
+A list of diffs represents the new document: each is an operation (1 byte), a path (after its packed length) and,
 unless it removes, a value in binary JSON (likewise). Rare enough for Python: the document becomes a tree whose
 leaves keep their text.
 """
@@ -30,14 +30,14 @@ _Leg = str | tuple[bool, int]
 
 
 class _Number(str):
-    """A number's text, to tell it from a string."""
+    """A number's text, as a type other than that of strings."""
 
 
 def apply_diffs(before: bytes, diffs: bytes) -> str:
-    """The text of a document after `diffs`; `before` is its binary JSON.
+    """Return the text of a document after `diffs`; `before` is its binary JSON.
 
-    Values that no diff touches keep their text. Raises ValueError for bytes that are no document or no diffs, and
-    where they don't fit: a path that leads nowhere, a member that is there already.
+    Values that no diff touches keep their text. Raises ValueError for bytes that are no document or no diffs, and where
+    the two don't fit: a path that leads nowhere, a member that exists already.
     """
     document = _Document(_tree(before))
     rest = diffs
@@ -65,7 +65,7 @@ class _Document:
     grown: dict[int, Any] = field(default_factory=dict)
 
     def change(self, operation: int, legs: list[_Leg], value: Any) -> None:
-        """Carry out one diff. Raises LookupError where it doesn't fit the document."""
+        """Apply one diff. Raises LookupError where it doesn't fit the document."""
         parent = self.root
         for leg in legs[:-1]:
             parent = parent[_place(parent, leg)]
@@ -103,7 +103,7 @@ class _Document:
 
 
 def _place(parent: Any, leg: _Leg) -> Any:
-    """The key or index of what is there. Raises LookupError."""
+    """Return the key or index of an existing member. Raises LookupError."""
     if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
         return leg
     if isinstance(parent, list) and isinstance(leg, tuple):
@@ -133,7 +133,7 @@ def _legs(path: str) -> list[_Leg]:
 
 
 def _packed(data: bytes) -> tuple[bytes, bytes]:
-    """What stands behind its packed length, and the rest."""
+    """Return the bytes after a packed length, of that length, and the bytes after those. Raises ValueError."""
     size = _PACKED.get(data[0], 0) if data else 0
     if not data or data[0] in (251, 255) or len(data) < 1 + size:
         raise ValueError("a diff ends within a length")
@@ -160,10 +160,9 @@ def _quoted(value: Any) -> str:
 
 
 def document_buffers(rows: int, buffers: Buffers, changed: Sequence[int]) -> Buffers:
-    """The buffers of the documents' texts, for `build_array`, from those of the bytes that the log has.
+    """Return the buffers of the documents' texts, for `build_array`, from the buffers of the logged bytes.
 
-    `changed` are the rows that hold diffs; the document that they change stands in the row above. Raises
-    UndecodableValue.
+    `changed` are the rows that have diffs; the document that they change is in the row before. Raises UndecodableValue.
     """
     data, offsets, validity, nulls = buffers
     raw = pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls)
@@ -178,7 +177,7 @@ def document_buffers(rows: int, buffers: Buffers, changed: Sequence[int]) -> Buf
 
 
 def changes_document(bitmap: bytes, number: int) -> bool:
-    """Whether the bitmap of an image says that JSON column `number` of the table, from 0 on, holds diffs."""
+    """Return whether the bitmap of an image says that JSON column `number` of the table, from 0 on, holds diffs."""
     return bool(bitmap[number >> 3] >> (number & 7) & 1)
 
 

@@ -1,4 +1,4 @@
-"""How the values of each column stand in a row image, from the binlog's own type and the known structure.
+"""The layout of each column's values in a row image, from the binlog's own type and the known structure.
 
 Both must agree: a type, a precision or a length that differs means that the structure is not the one of this
 place of the log, and reading on would turn one value into another.
@@ -56,7 +56,7 @@ _WIRE: dict[str, frozenset[int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the row kernel needs for one column: see `unshard.kernels.sink.RowSink`."""
+    """The row kernel's arguments for one column: see `unshard.kernels.sink.RowSink`."""
 
     reader: str
     width: int = 0
@@ -65,6 +65,7 @@ class Layout:
     table: bytes | None = None
 
     def as_tuple(self) -> tuple[str, int, int, int, bytes | None]:
+        """Return the layout in the form that `RowSink` takes."""
         return self.reader, self.width, self.size, self.scale, self.table
 
 
@@ -77,7 +78,7 @@ class _Differs(ValueError):
 
 
 def plan_layouts(table: Table, mapped: TableMap) -> tuple[Layout, ...]:
-    """A layout for each column of the table.
+    """Return a layout for each column of the table.
 
     Raises BinlogError without a place: BINLOG-020 (type), 027 (charset) for what is not handled yet, and BINLOG-022
     where structure and TABLE_MAP differ.
@@ -97,7 +98,7 @@ def plan_layouts(table: Table, mapped: TableMap) -> tuple[Layout, ...]:
 
 
 def describe(mapped: TableMap) -> str:
-    """The binlog's own shape of a table, for error texts."""
+    """Return the table's columns as the binlog has them, for error texts."""
     pairs = zip(mapped.types, mapped.metadata, strict=True)
     return ", ".join(f"{code}({meta.hex()})" if meta else str(code) for code, meta in pairs)
 
@@ -108,7 +109,7 @@ def _mismatch(table: Table, mapped: TableMap, cause: str) -> BinlogError:
 
 
 def _check_logged(column: Column, mapped: TableMap, number: int) -> None:
-    """Hold the structure to what `binlog_row_metadata` tells beyond types."""
+    """Check the structure against the facts that `binlog_row_metadata` adds to types."""
     logged = mapped.optional
     if logged.names is not None and logged.names[number].lower() != column.name.lower():
         raise _Differs(f"the binlog calls it {logged.names[number]}")
@@ -119,9 +120,10 @@ def _check_logged(column: Column, mapped: TableMap, number: int) -> None:
 
 
 def _check_members(column: Column, logged: Sequence[bytes] | None) -> None:
-    """A server shows letters beyond three bytes of UTF-8 as `?` in its structures, so a `?` may stand for one.
+    """Refuse members that the structure may not show right. Raises BinlogError BINLOG-045.
 
-    Only `binlog_row_metadata=FULL` tells. Raises BinlogError BINLOG-045.
+    A server shows letters beyond three bytes of UTF-8 as `?` in its structures, so a `?` may replace one. Only
+    `binlog_row_metadata=FULL` has the members.
     """
     if column.charset in charsets.BEYOND_THREE_BYTES and any("?" in member for member in column.members):
         known = tuple(charsets.to_text(member, column.charset) for member in logged or ())
@@ -150,7 +152,7 @@ def _decimal(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 
 def _old_temporal(column: Column, code: int, size: int, meta: bytes) -> Layout:
-    """The binlog doesn't tell how many digits there are: the structure alone does."""
+    """Return the layout of an old temporal type, whose number of digits only the structure has."""
     return Layout(_OLD_TEMPORALS[code] + ("_hires" if column.fsp else "_old"), scale=column.fsp)
 
 
@@ -181,7 +183,7 @@ def _members(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 
 def _string(column: Column, code: int, size: int, meta: bytes) -> Layout:
-    """CHAR, BINARY, VARCHAR, VARBINARY: the length prefix takes a second byte where the column may pass 255."""
+    """Return the layout of CHAR, BINARY, VARCHAR, VARBINARY: the length has two bytes where the column may pass 255."""
     if column.type in ADDRESSES:
         return _address(column, size)
     if code != STRING:

@@ -48,7 +48,7 @@ class Shown:
 
     `gtid` is that of the transaction it belongs to, "" where there is none. `dm` are DM's names for it. `rows` is None
     for an event without row images and for one whose rows can't be read; `problem` then says why, as for a payload
-    that can't be unpacked. `remark` tells that the log can't be followed over it. `within` is the offset of the
+    that can't be unpacked. `remark` says that the log can't be followed over it. `within` is the offset of the
     payload that the event was packed in; its own offset is then that in the unpacked bytes.
     """
 
@@ -66,7 +66,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class ListingRange:
-    """What is listed: events from `start` on (any byte), up to the first at or behind `stop`, of one table."""
+    """The events to list: from `start` on (any byte), up to the first at or after `stop`, of one table."""
 
     start: int = 0
     stop: int | None = None
@@ -76,7 +76,7 @@ class ListingRange:
 def list_events(
     data: bytes | mmap, size: int, *, checksum: bool, where: Where, choice: ListingRange, naming: Naming, growing: bool
 ) -> Iterator[Shown | ListingNote]:
-    """The chosen events of `data[:size]`, a binlog file, in order.
+    """Yield the chosen events of `data[:size]`, a binlog file, in order.
 
     With `choice.table` an event is listed if it concerns the table, and with it what frames its transaction. A file
     that ends within an event ends the listing with a note if it is `growing`, else with BINLOG-050. Raises BinlogError
@@ -121,7 +121,7 @@ def _cut(end: int, size: int, where: Where, growing: bool) -> ListingNote:
 
 
 def concerns(item: Shown, table: TableName) -> bool:
-    """Whether the event is on the table, or on its schema as a whole."""
+    """Return whether the event changes the table, or its schema as a whole."""
     return table in item.tables or TableName(table.schema, "") in item.tables
 
 
@@ -208,7 +208,7 @@ class _Reading:
             yield self._other(header)
 
     def _payload(self, header: EventHeader, only: TableName | None) -> Iterator[Shown | ListingNote]:
-        """The event, then those in it. Table ids end with it."""
+        """Yield the event, then the events in it. Table ids end with it."""
         shown = self._other(header)
         here = place(header, self.where)
         try:
@@ -275,7 +275,10 @@ class _Reading:
             return replace(shown, problem=BinlogError(error.code, where, error.cause, error.values))
 
     def _images(self, header: EventHeader, mapped: _Mapped) -> RowChanges:
-        """The rows of one event: decoded as a range of its TABLE_MAP and itself, so that memory holds one event."""
+        """Return the rows of one event.
+
+        They are decoded as a range of its TABLE_MAP and itself, so that memory has one event at a time.
+        """
         pair = mapped.event + bytes(self.data[header.offset : header.end])
         decoded = decode_range(
             pair,
@@ -312,7 +315,7 @@ class _Reading:
         return mapped
 
     def _tell(self, mapped: _Mapped) -> Iterator[ListingNote]:
-        """Once for each thing that the log doesn't say."""
+        """Yield one note for each thing that the log does not have."""
         new = sorted(mapped.missing - self.told)
         if new:
             self.told.update(new)
@@ -349,7 +352,7 @@ class _Reading:
 
 
 def _within(item: Shown, payload: int, here: Where) -> Shown:
-    """An event of a payload; what is wrong with it is wrong at the payload's place in the file."""
+    """Return an event of a payload; an error in it gets the payload's place in the file."""
     problem = item.problem
     if problem is not None:
         where = replace(here, table=problem.where.table)

@@ -45,7 +45,7 @@ class NotUnpackedError(ValueError):
 
 
 def unpack(code: int, body: bytes) -> bytes:
-    """The plain form of a compressed event's body, which comes without header and checksum.
+    """Return the plain form of a compressed event's body, which comes without header and checksum.
 
     Raises NotUnpackedError with BINLOG-030 (damage), 031 (another algorithm) or 032 (more than LARGEST bytes).
     """
@@ -96,7 +96,7 @@ class Payload:
             raise _damaged(f"{len(self._content)} bytes can't hold the {self.size} that it says")
 
     def whole(self) -> bytes:
-        """All plain events."""
+        """Return all plain events."""
         if self._stored:
             return bytes(self._content)
         try:
@@ -106,9 +106,9 @@ class Payload:
         return plain
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """All plain events in turn, in buffers of whole events: each one event, or at most `size` bytes.
+        """Yield all plain events in turn, in buffers of whole events: each one event, or at most `size` bytes.
 
-        An event that is cut off stands at the end of the last one.
+        An event that is cut off begins at the end of the last one.
         """
         if self.size <= size:
             if self.size:
@@ -126,7 +126,7 @@ class Payload:
             del rest[:end]
 
     def parts(self, size: int) -> Iterator[PayloadPart]:
-        """The same as places, for `part` to read."""
+        """Yield the events in parts of about `size` bytes, as places for `part` to read."""
         at = 0
         maps: list[bytes] = []
         for piece in self.pieces(size):
@@ -140,7 +140,7 @@ class Payload:
                     maps = []
 
     def part(self, part: PayloadPart) -> bytes:
-        """The events of a part, those of `maps` before them."""
+        """Return the events of a part, after the table maps in `maps`."""
         taken = []
         at = 0
         for fresh in self._read(_CHUNK):
@@ -153,7 +153,10 @@ class Payload:
         return part.maps + b"".join(taken)
 
     def _read(self, size: int) -> Iterator[bytes]:
-        """The plain bytes, `size` at a time. They are as many as the payload says."""
+        """Yield the plain bytes, `size` at a time.
+
+        Raises NotUnpackedError where they are not as many as the payload says.
+        """
         source = pa.BufferReader(pa.py_buffer(self._content))
         stream = source if self._stored else pa.CompressedInputStream(source, "zstd")
         left = self.size
@@ -171,7 +174,7 @@ class Payload:
 
 
 def _events(plain: bytes | bytearray) -> Iterator[tuple[int, int]]:
-    """Where each whole event begins and ends. A Python step an event: for large payloads only."""
+    """Yield the begin and end of each whole event. A Python step for each event: for large payloads only."""
     at = 0
     while at + _HEADER <= len(plain):
         (length,) = unpack_from("<I", plain, at + _LENGTH_AT)
@@ -182,7 +185,7 @@ def _events(plain: bytes | bytearray) -> Iterator[tuple[int, int]]:
 
 
 def _boundary(plain: bytes | bytearray, size: int) -> int:
-    """The last end of an event within `size` bytes, or that of the first event; 0 where that isn't whole."""
+    """Return the last end of an event within `size` bytes, else the first event's end; 0 where that isn't whole."""
     last = 0
     for _, end in _events(plain):
         if end > size:
@@ -192,7 +195,7 @@ def _boundary(plain: bytes | bytearray, size: int) -> int:
 
 
 def _fields(body: bytes) -> tuple[dict[int, int], int]:
-    """The values by type, and where the content begins."""
+    """Return the fields of the header by type, and the offset at which the content begins."""
     fields: dict[int, int] = {}
     at = 0
     while True:
@@ -205,7 +208,7 @@ def _fields(body: bytes) -> tuple[dict[int, int], int]:
 
 
 def _packed(body: bytes, at: int) -> tuple[int, int]:
-    """The packed integer at `at`, and where the byte behind it stands."""
+    """Return the packed integer at `at`, and the offset after it."""
     first = body[at]
     if first < 251:
         return first, at + 1
@@ -221,7 +224,7 @@ def _query_text(body: bytes) -> int:
 
 
 def _images(code: int, body: bytes) -> int:
-    """Where the row images begin: behind the column count and the bitmaps of the columns present."""
+    """Return the offset of the row images: after the column count and the bitmaps of the columns present."""
     at = _ROWS_FIXED
     if code >= _FIRST_ROWS_V2:
         at += body[at] | body[at + 1] << 8  # the extra data's length counts itself
@@ -230,7 +233,10 @@ def _images(code: int, body: bytes) -> int:
 
 
 def _inflate(body: bytes, at: int) -> bytes:
-    """A byte that tells the algorithm and how many bytes the length takes, the length (big-endian), the zlib stream."""
+    """Return the unpacked part of `body` from `at` on.
+
+    It is a byte that has the algorithm and how many bytes the length takes, the length (big-endian), the zlib stream.
+    """
     mark, width = body[at], body[at] & 0x0F
     if not mark & 0x80 or not 1 <= width <= 4:
         raise _damaged(f"its compressed part begins with the byte {mark}")

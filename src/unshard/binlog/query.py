@@ -34,7 +34,7 @@ class Damaged(ValueError):
 
 
 class QueryKind(Enum):
-    """What the walk does with a query."""
+    """The kinds of queries, by their effect on the walk."""
 
     BEGIN = "begin"
     COMMIT = "commit"
@@ -77,19 +77,22 @@ class QueryEvent:
 
     @property
     def foreign_key_checks(self) -> bool:
+        """True if the statement's session checked foreign keys."""
         return not self.flags2 & _NO_FOREIGN_KEY_CHECKS
 
     @property
     def unique_checks(self) -> bool:
+        """True if the statement's session checked secondary unique keys."""
         return not self.flags2 & _RELAXED_UNIQUE_CHECKS
 
     @property
     def autocommit(self) -> bool:
+        """True if the statement's session committed by itself."""
         return not self.flags2 & _NOT_AUTOCOMMIT
 
 
 def read_query(body: bytes) -> QueryEvent:
-    """The query in `body`: the event without its header and checksum. Raises Damaged."""
+    """Return the query in `body`: the event without its header and checksum. Raises Damaged."""
     try:
         _, _, schema_length, error_code, status_length = unpack_from("<IIBHH", body)
     except TooShort as error:
@@ -125,7 +128,7 @@ def _pair(value: bytes | None) -> tuple[int, int]:
 
 
 def _status(block: bytes) -> dict[int, bytes]:
-    """The status variables by code. Each has its own length, so an unknown code can't be stepped over."""
+    """Return the status variables by code. Each has its own length, so an unknown code can't be stepped over."""
     found: dict[int, bytes] = {}
     at = 0
     while at < len(block):
@@ -143,7 +146,7 @@ def _status(block: bytes) -> dict[int, bytes]:
 
 
 def _length(code: int, block: bytes, at: int) -> int:
-    """Bytes of the value of status variable `code` at `at`, its own length fields included."""
+    """Return the size of the value of status variable `code` at `at`, its own length fields included."""
     if code in _LENGTHS:
         return _LENGTHS[code]
     if code not in (_TIME_ZONE, _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS):
@@ -168,7 +171,7 @@ def _length(code: int, block: bytes, at: int) -> int:
 
 
 def _strings(block: bytes, at: int, count: int) -> int:
-    """Where the byte after `count` NUL-terminated strings stands."""
+    """Return the offset after `count` NUL-terminated strings."""
     for _ in range(count):
         end = block.find(b"\0", at)
         if end < 0:
@@ -178,7 +181,10 @@ def _strings(block: bytes, at: int, count: int) -> int:
 
 
 def _second_of_pairs(value: bytes) -> tuple[int, ...]:
-    """The collations of a list of (collation that stands for its charset, that charset's default), after its length."""
+    """Return the second collation of each pair (a collation for a charset, that charset's default).
+
+    The pairs follow their length.
+    """
     return tuple(unpack_from("<H", value, 1 + 4 * pair + 2)[0] for pair in range(value[0]))
 
 
@@ -194,7 +200,7 @@ def _charsets(value: bytes | None) -> tuple[int, int, int]:
 
 
 def _statement(value: bytes, collation: int) -> str:
-    """The statement as the server reads it: its bytes are in the client's charset."""
+    """Return the statement as the server reads it: its bytes are in the client's charset."""
     if collation == _BINARY:
         return _utf8(value, "statement")
     try:
@@ -232,7 +238,7 @@ _BOUNDS = {"BEGIN": QueryKind.BEGIN, "COMMIT": QueryKind.COMMIT, "SAVEPOINT": Qu
 
 
 def classify(sql: str) -> QueryKind:
-    """What kind of statement a QUERY's text is. Comments before a word count as gaps, `/*! … */` as its content."""
+    """Return the kind of a QUERY's statement. Comments before a word count as gaps, `/*! … */` as its content."""
     words = first_words(sql, 5)
     if not words:
         return QueryKind.STATEMENT if sql[_after_gaps(sql, 0) :] else QueryKind.NOISE
@@ -254,7 +260,7 @@ def classify(sql: str) -> QueryKind:
 
 
 def first_words(sql: str, count: int) -> list[str]:
-    """The first words of a statement in upper case; fewer where something that isn't a word comes."""
+    """Return the first words of a statement in upper case; fewer where something follows that isn't a word."""
     words: list[str] = []
     at = _after_gaps(sql, 0)
     while len(words) < count and (word := _WORD.match(sql, at)):

@@ -16,9 +16,9 @@ import pyarrow as pa
 from unshard.binlog.columns import UndecodableValue, build_array
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.headers import CHECKSUM_LENGTH
+from unshard.binlog.images import PartialImages, Present, present_columns
 from unshard.binlog.json_diff import changes_document, document_buffers
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
-from unshard.binlog.partial import PartialImages, Present, present_columns
 from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart, unpack
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
@@ -45,7 +45,7 @@ _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a range held. Iterating gives the batches.
+    """The result of decoding a range. Iterating gives the batches.
 
     A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
     those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
@@ -88,10 +88,10 @@ def decode_range(
     The range begins at a transaction or at the first TABLE_MAP of a statement; where it begins between the rows of a
     statement, `maps` has the offsets of the statement's TABLE_MAPs. Where it is one payload, `part` may say how much
     of it. `seq` numbers the changes from
-    `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
+    `seq_base` on, in the order of the log over all tables; the two images of an UPDATE are adjacent rows with one
     `seq`. Compressed events may hold more changes than bytes: bases must lie far apart.
-    `mariadb` is whether MariaDB wrote the file; with None the TABLE_MAPs that `wanted` gets tell no collations.
-    With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
+    `mariadb` is whether MariaDB wrote the file; with None the TABLE_MAPs that `wanted` gets have no collations.
+    With `offsets` a batch has one more column, after the table's: the offset of each row's event.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
     Raises BinlogError: BINLOG-020, 027 (not handled yet), 021 (a value), 022 (structure), 023 (broken event), 024
@@ -119,7 +119,7 @@ class _Mapped:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a sink collects: the label of a RowSink. `present` is None where images have all columns.
+    """The label of a RowSink: the table that it collects. `present` is None where images have all columns.
 
     `documents` are the places in `columns` of JSON that may hold diffs, with the number among all JSON columns.
     """
@@ -210,7 +210,7 @@ class _Sinks:
             raise BinlogError(error.code, _at(self._where, offset), str(error), values) from None
 
     def finish(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
-        """A batch for each sink of whole images that got rows."""
+        """Yield a batch for each sink of whole images that has rows."""
         plain: list[RowSink] = [sink for sinks in self._by_table.values() for sink in sinks]
         special: list[RowSink] = list(self._special.values())
         for sink in plain + special:
@@ -218,7 +218,7 @@ class _Sinks:
                 yield sink.label.table, self._batch(sink)
 
     def partial(self) -> Iterator[PartialImages]:
-        """One for each sink of images that lack columns."""
+        """Yield the images of each sink whose images lack columns."""
         for sink in self._special.values():
             if sink.label.present is not None and sink.rows:
                 first = sink.offset_of(0)
@@ -258,7 +258,7 @@ class _Sinks:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _changed(self, sink: PartialSink, place: int) -> list[int]:
-        """The rows of a PartialSink whose document in that column is diffs."""
+        """Return the rows of a PartialSink whose document in that column is diffs."""
         label: _Target = sink.label
         number = label.documents[place]
         changed = [row for row, bitmap in sink.diffs if changes_document(bitmap, number)]

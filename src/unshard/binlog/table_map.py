@@ -1,6 +1,6 @@
 """The TABLE_MAP event: what the binlog itself says of a table.
 
-Body behind the table id (6 bytes)::
+Body after the table id (6 bytes)::
 
     flags 2 · schema: length 1, name, 0 · table: length 1, name, 0 · column count (packed integer)
     · a type code per column · metadata: length (packed), bytes per type · nullable bitmap · optional fields
@@ -40,10 +40,10 @@ class MalformedTableMap(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """What the optional fields tell; None where the field is not logged.
+    """The values of the optional fields; None where the field is not logged.
 
     By column, with None for columns that the field doesn't speak of: `unsigned` (numeric columns), `collations` (ids;
-    63 is binary; None where the product is not told), `members` (ENUM and SET, in bytes of their charset),
+    63 is binary; None where the product is not known), `members` (ENUM and SET, in bytes of their charset),
     `geometries` (1 POINT … 7 collection, 0 any), `dimensions` (VECTOR). `names` and `visible` speak of every column.
     `primary_key` has (column number, prefix length in characters or 0) in key order.
     """
@@ -66,6 +66,7 @@ class MetadataReader:
         self._at = 0
 
     def left(self) -> int:
+        """Return how many bytes are not read yet."""
         return len(self._data) - self._at
 
     def take(self, size: int) -> bytes:
@@ -75,7 +76,7 @@ class MetadataReader:
         return self._data[self._at - size : self._at]
 
     def packed(self) -> int:
-        """A packed integer: one byte up to 250, else 252, 253 or 254 and two, three or eight bytes."""
+        """Return a packed integer: one byte up to 250, else 252, 253 or 254 and two, three or eight bytes."""
         first = self.take(1)[0]
         if first <= 250:
             return first
@@ -122,7 +123,7 @@ def _visible(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> 
 
 
 def _bits(value: MetadataReader, types: tuple[int, ...], chosen: frozenset[int]) -> tuple[bool | None, ...]:
-    """One bit for each column of the chosen types, the highest bit of the first byte first."""
+    """Return one bit for each column of the chosen types, the highest bit of the first byte first."""
     count = sum(code in chosen for code in types)
     packed = value.take((count + 7) // 8)
     bits = (bool(byte & (0x80 >> bit)) for byte in packed for bit in range(8))
@@ -130,7 +131,10 @@ def _bits(value: MetadataReader, types: tuple[int, ...], chosen: frozenset[int])
 
 
 def _default_collation(chosen: frozenset[int]) -> Callable[[Optional, MetadataReader, tuple[int, ...]], Optional]:
-    """A collation for all columns of the chosen types, then (number among those, collation) where it differs."""
+    """Return a reader of one collation for all columns of the chosen types, then pairs for those that differ.
+
+    A pair is (number among those columns, collation).
+    """
 
     def read(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
         own = [value.packed()] * sum(code in chosen for code in types)
@@ -249,7 +253,7 @@ __all__ = ["MalformedTableMap", "TableMap", "parse_table_map", "real_type"]
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """Types, metadata and nullability by column, as they stand in the event, and its optional fields."""
+    """Types, metadata and nullability by column, as the event has them, and its optional fields."""
 
     name: TableName
     types: tuple[int, ...]
@@ -281,7 +285,7 @@ def parse_table_map(body: bytes, *, mariadb: bool | None = None) -> TableMap:
 
 
 def real_type(code: int, meta: bytes) -> tuple[int, int]:
-    """Type and length behind STRING, which also stands for ENUM and SET; other types as they are, with 0.
+    """Return the real type and length of STRING, which may be an ENUM or SET; other types unchanged, with 0.
 
     STRING's metadata is the real type and the length; a length above 255 has its two high bits turned into bits 4
     and 5 of the type, which are set in every real type.

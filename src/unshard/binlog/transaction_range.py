@@ -1,4 +1,4 @@
-"""What a walk over the log gives: a run of whole transactions, and what comes next."""
+"""The result of a walk over the log: a run of whole transactions, and the reason why it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 
 @dataclass(frozen=True, slots=True)
 class EndOfData:
-    """No whole transaction is left in the data; more may come."""
+    """Raised where no whole transaction is left in the data; more may come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement:
-    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
+    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH and the like.
 
     `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
-    `whole` tells whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
+    `whole`: whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
     with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
     """
 
@@ -54,22 +54,27 @@ class PlainStatement:
 
     @property
     def schema(self) -> str:
+        """Schema of the session that ran the statement."""
         return self.query.schema
 
     @property
     def sql(self) -> str:
+        """Text of the statement."""
         return self.query.sql
 
     @property
     def sql_mode(self) -> int:
+        """Bits of the session's `sql_mode`."""
         return self.query.sql_mode
 
     @property
     def time_zone(self) -> str | None:
+        """Time zone of the session; None where the log does not have it."""
         return self.query.time_zone
 
     @property
     def foreign_key_checks(self) -> bool:
+        """True if the session checked foreign keys."""
         return self.query.foreign_key_checks
 
 
@@ -81,7 +86,7 @@ class TransactionRange:
     """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
 
     `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
-    hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table,
+    hold a transaction that was rolled back). `partial_images`: whether a row image lacks columns of its table,
     `unpacked` the bytes that compressed events hold, beside the extent's own.
     Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction; the last has
     microseconds where the log has them (MySQL 8). `gtids` has the last GTID of each domain and server (MariaDB, in
@@ -115,7 +120,7 @@ Data = bytes | memoryview | mmap
 
 
 def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
-    """Offsets where decoding of `[start, end)` may begin: `start` and up to `pieces - 1` more, near equal sizes.
+    """Return offsets where decoding of `[start, end)` may begin: `start` and up to `pieces - 1` more, near equal sizes.
 
     Each is a transaction or the first TABLE_MAP of a statement; one statement's rows are never parted. The range must
     be (part of) an extent.
@@ -137,7 +142,7 @@ class Slice:
 
 
 def slices(data: Data, start: int, end: int, size: int, *, checksum: bool) -> Iterator[Slice]:
-    """Pieces of an extent that hold about `size` bytes, unpacked.
+    """Yield slices of a range that have about `size` bytes, unpacked.
 
     They cut through transactions and statements: each has to be applied before the next is.
     """

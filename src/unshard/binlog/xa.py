@@ -57,12 +57,15 @@ class Completed:
 
 
 def xid_text(transaction: bytes, branch: bytes, format_id: int) -> str:
-    """The three parts of an XA id as one text of at most 269 characters; equal for equal ids, however written."""
+    """Return the three parts of an XA id as one text of at most 269 characters, equal for equal ids however written."""
     return f"{transaction.hex()},{branch.hex()},{format_id % 2**32}"
 
 
 def read_prepare(body: bytes) -> tuple[str, bool]:
-    """The xid of an XA_PREPARE event and whether it commits in one phase; `body` has no checksum. Raises Damaged."""
+    """Return the xid of an XA_PREPARE event and whether it commits in one phase.
+
+    `body` has no checksum. Raises Damaged.
+    """
     if len(body) < _FIXED:
         raise Damaged(f"{len(body)} bytes are too few for an XA_PREPARE")
     one_phase, format_id, transaction, branch = unpack_from("<Biii", body)
@@ -74,7 +77,7 @@ def read_prepare(body: bytes) -> tuple[str, bool]:
 
 
 def read_statement(sql: str) -> tuple[str, str] | None:
-    """The second word of an XA statement, in capitals, and its xid; None for a text that servers don't log."""
+    """Return the second word of an XA statement, in capitals, and its xid; None for a text that servers don't log."""
     match = _TEXT.fullmatch(sql)
     if match is None or len(match[2]) % 2 or len(match[3]) % 2:
         return None

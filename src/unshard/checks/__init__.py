@@ -1,1 +1,1 @@
-"""What is looked at before a task starts: DM's pre-checks, by its names, each lack with what mends it."""
+"""The checks before a task starts: DM's pre-checks, under DM's names. Each finding says how to fix the problem."""

@@ -1,6 +1,6 @@
-"""What the checks judge: all that is read of the servers of a task, once, before any of them speaks.
+"""The facts that the checks judge. They are read from the servers of a task once, before the first check runs.
 
-Everything is read over connections that only read, a bounded number of them at once.
+Everything is read over connections that only read; the number of connections at a time is bounded.
 """
 
 from __future__ import annotations
@@ -15,31 +15,29 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.checks.one_server import of_one_server
-from unshard.checks.start_point import start_fault
-from unshard.checks.triggers import Trigger, triggers_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import FINISHED
-from unshard.load.remake import EmptyTables
+from unshard.load.creation import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Server, identify, status_statement
+from unshard.mysql.flavour import Server, identify, of_one_server, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.structure import QUERIES, assemble
+from unshard.mysql.structure import QUERIES, Trigger, assemble, triggers_of
 from unshard.mysql.tidb import connected, is_tidb
+from unshard.relay.beginning import start_fault
 from unshard.target.filled import FilledTables
 from unshard.target.meta import MetaTables
 from unshard.transform.extract import Extracted
 from unshard.transform.online_tables import OnlineTablePart
 from unshard.transform.route import Router
-from unshard.transform.taken import online_tables, taken
+from unshard.transform.source_rules import online_tables, taken
 
 AT_ONCE = 8
-"""Most connections that the checks of a task have open at a time."""
+"""The most connections that the checks of a task have open at a time."""
 
 _PATIENCE_SECONDS = 120
 _VARIABLES = (
@@ -57,14 +55,22 @@ _CASCADING = (
 )
 _NO_GRANT = 1141
 WRITES_ANYWAY = "RESTRICTED_REPLICA_WRITER_ADMIN"
-"""The privilege to write to a TiDB that is read-only. ALL PRIVILEGES does not bring it."""
+"""The privilege to write to a TiDB that is read-only. ALL PRIVILEGES does not include it."""
 
 _NO_PRIVILEGE = frozenset({1227, 1142, 1044})
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What either end tells of itself. `settings` are global variables in lower case, values in upper case."""
+    """The facts about one server, source or target.
+
+    Args:
+        version: the text of `VERSION()`.
+        settings: global variables, names in lower case, values in upper case.
+        account: the account that is logged in, quoted for a GRANT.
+        connected: the number of sessions that the server has open.
+        collations: the names of the server's collations and character sets.
+    """
 
     endpoint: Endpoint = field(repr=False)
     server: Server
@@ -77,17 +83,21 @@ class End:
 
     @property
     def literal(self) -> bool:
-        """Whether schema names in GRANT hold no wildcards."""
+        """True if schema names in GRANT have no wildcards."""
         return self.settings.get("partial_revokes") in ("ON", "1")
 
     @property
     def is_tidb(self) -> bool:
+        """True if the server is TiDB."""
         return "TIDB" in self.version.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class LogFilters:
-    """The schemas of `binlog_do_db` and of `binlog_ignore_db`; `fault`: why the server could not be asked for them."""
+    """The schemas of `binlog_do_db` (`taken`) and of `binlog_ignore_db` (`left`).
+
+    `fault` is the error if the server could not be asked for them.
+    """
 
     taken: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -96,14 +106,21 @@ class LogFilters:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
+    """The facts about one source of the task.
 
-    Where a finished dump of it waits to be loaded, each of its tables is as its rows were read, not as it is now.
-
-    `ghosts` are tables that online DDL is at work on, of tables that the task takes.
-    `cascading` are tables with a foreign key that changes their rows by itself. `existing` are all tables of the
-    source, taken or not, but those that are at work for others.
-    `copying`: with `shard-mode`, and its dump has begun: the copy brings together what differs by now, or stops.
+    Args:
+        listed, tables: the tables that the task takes. If a finished dump waits to be loaded, `tables` has each table
+            as it was when its rows were read, not as it is now.
+        targets: the target table of each.
+        extracted: by table, the columns that its names fill.
+        fresh: whether the source has no checkpoint.
+        filters: its settings that leave schemas out of the binlog.
+        start_fault: what is wrong with the task's start position, and how to correct it.
+        ghosts: ghost tables of tables that the task takes.
+        cascading: tables with a foreign key that changes their rows by itself.
+        copying: whether the task has `shard-mode` and its dump has begun. From then on the copy itself reconciles
+            shards that differ, or stops.
+        existing: all tables of the source, taken or not, except for helper tables of online DDL.
     """
 
     config: SubtaskConfig
@@ -122,29 +139,38 @@ class SourceFacts:
 
     @property
     def name(self) -> str:
+        """Name of the source."""
         return self.config.source_id
 
     @property
     def logs_cascades(self) -> bool:
-        """Whether what foreign keys do to rows is in the binlog, as in MySQL from 9.6 on."""
+        """True if row changes by foreign keys are in the binlog, as in MySQL from 9.6 on."""
         return self.end.settings.get("innodb_native_foreign_keys") in ("OFF", "0")
 
     @property
     def copies(self) -> bool:
-        """Whether this start will dump."""
+        """True if this start dumps the source."""
         return self.fresh and self.config.mode in ("full", "all", "dump")
 
     @property
     def follows(self) -> bool:
+        """True if the task follows the source's binlog."""
         return self.config.mode in ("incremental", "all")
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """All of a task. `there` are the target's tables that the sources' tables are routed to, those it has.
+    """All facts about a task.
 
-    `triggers` are theirs. `others` are sources of the task that are not to be started now, as far as they answer;
-    `one_server` names those of all of them that are one server, where there are several of it.
+    Args:
+        configs: the subtasks to start.
+        sources: the sources of these subtasks, without those of mode `load`.
+        target: None for a task that only dumps.
+        there: the target tables of the sources' tables, those that exist.
+        fresh: by source, whether it has no checkpoint.
+        triggers: the triggers on the target's tables.
+        others: sources of the task that are not to be started now, if they could be asked.
+        one_server: groups of sources, among all of these, that are one server.
     """
 
     configs: tuple[SubtaskConfig, ...]
@@ -158,13 +184,13 @@ class TaskFacts:
 
     @property
     def loading(self) -> tuple[SubtaskConfig, ...]:
-        """The subtasks that this start will load."""
+        """The subtasks that this start loads."""
         modes = ("full", "all", "load")
         return tuple(config for config in self.configs if config.mode in modes and self.fresh[config.source_id])
 
     @property
     def merged(self) -> Mapping[TableName, tuple[tuple[SourceFacts, TableName], ...]]:
-        """The source tables of each target table that has more than one."""
+        """The source tables of each merged table."""
         groups: dict[TableName, list[tuple[SourceFacts, TableName]]] = {}
         for source in self.sources:
             for name, target in source.targets.items():
@@ -175,7 +201,8 @@ class TaskFacts:
 def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig] = ()) -> TaskFacts:
     """Read both ends of every source. Raises SourceError, TargetError, ConfigError (a table that two routes claim).
 
-    `others` are subtasks of the same task that are not to be started now: no harm where they can't be asked.
+    `others` are subtasks of the same task that are not to be started now; those whose source can't be asked are left
+    out.
     """
     with (
         ThreadPoolExecutor(AT_ONCE // 2, "check") as pool,
@@ -208,9 +235,10 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
 def _made_anew(
     connection: Any, config: SubtaskConfig, sources: Sequence[SourceFacts], there: Iterable[TableName]
 ) -> frozenset[TableName]:
-    """Tables that an earlier attempt of the task has made and not filled: a load makes them anew where they don't fit.
+    """Return the tables that an earlier attempt of the task created and did not fill.
 
-    Those with columns that a route fills are the user's to make.
+    A load creates such a table again if it does not fit. Tables with columns that a route fills are left out, because
+    the user creates those.
     """
     by_hand = {source.targets[name] for source in sources for name in source.tables if source.extracted[name]}
     records = FilledTables(config.meta_schema, config.name)
@@ -221,7 +249,7 @@ Ask = Callable[[End, Any, Sequence[str]], dict[TableName, Table]]
 
 
 def _ask_in_parallel(pool: ThreadPoolExecutor, end: End, side: Any, schemas: Sequence[str]) -> Any:
-    """The tables of these schemas, each of its queries on a connection of its own."""
+    """Return the tables of these schemas. Each query runs on a connection of its own."""
 
     def one(query: str, schema: str) -> list[tuple[Any, ...]]:
         with session(end.endpoint, side) as connection:
@@ -259,7 +287,10 @@ def _end(endpoint: Endpoint, side: Any) -> End:
 
 
 def _grants(connection: Any) -> list[str]:
-    """SHOW GRANTS. A TiDB that checks no privileges (`skip-grant-table`) has none to show."""
+    """Return the lines of SHOW GRANTS.
+
+    A TiDB that checks no privileges (`skip-grant-table`) has none to show, so it gets all.
+    """
     try:
         return [str(row[0]) for row in rows(connection, "SHOW GRANTS")]
     except MySQLdb.Error as error:
@@ -269,7 +300,10 @@ def _grants(connection: Any) -> list[str]:
 
 
 def _connected(connection: Any) -> int:
-    """The number of sessions that the server has open. TiDB lacks the status variable."""
+    """Return the number of sessions that the server has open.
+
+    TiDB lacks the status variable, and is asked otherwise.
+    """
     if is_tidb(connection):
         return connected(connection)
     ((_, count),) = rows(connection, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
@@ -309,9 +343,9 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
 
 
 def _copies(config: SubtaskConfig) -> dict[TableName, Table]:
-    """The tables of a finished dump that the start goes on with, as they were when their rows were read.
+    """Return the tables of a finished dump that the start continues with, as they were when their rows were read.
 
-    What has altered them since stands in the log, and comes behind their rows.
+    Later changes of their structure are in the binlog, after their rows.
     """
     directory = Path(config.loader.directory)
     header = read_header(directory) if config.mode in ("full", "all") else None
@@ -334,6 +368,7 @@ def _if_it_answers(config: SubtaskConfig, ask: Ask) -> SourceFacts | None:
 
 
 def log_filters(connection: Any, server: Server) -> LogFilters:
+    """Return the server's `binlog-do-db` and `binlog-ignore-db`; where it refuses to show them, the refusal."""
     try:
         found = rows(connection, status_statement(server))
     except MySQLdb.Error as error:
@@ -343,7 +378,7 @@ def log_filters(connection: Any, server: Server) -> LogFilters:
 
 
 def _fresh(endpoint: Endpoint, configs: Sequence[SubtaskConfig]) -> dict[str, bool]:
-    """By source, whether the target has no checkpoint and no finished load of it."""
+    """Return, by source, whether the target has neither a checkpoint nor a finished load of it."""
     meta = MetaTables(configs[0].meta_schema, configs[0].name)
     known: set[str] = set()
     with session(endpoint, "target") as connection:

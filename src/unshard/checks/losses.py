@@ -1,4 +1,4 @@
-"""What a task would lose or alter while all of its statements succeed: told before it starts."""
+"""Checks for losses and alterations of data that would happen although every statement of the task succeeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_NO_DDL = frozenset({"ONLY_FULL_GROUP_BY", "NO_ENGINE_SUBSTITUTION", "NO_AUTO
 
 
 def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """JSON of MySQL holds SQL values that no JSON text has words for; the target makes others of them."""
+    """Warn of JSON that holds SQL values without an equivalent in JSON text: the target stores other values."""
     end = task.target
     if source.end.server.flavour is not Flavour.MYSQL or end is None:
         return
@@ -48,7 +48,10 @@ def _read_again(column: str) -> str:
 
 
 def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """Text travels as Unicode: of two codes that a character set has for one character, the target gets the first."""
+    """Warn of character sets with two codes for one character.
+
+    Text is sent as Unicode, so the target always gets the first code.
+    """
     if task.target is None or task.target.is_tidb:
         return
     for name, table in source.tables.items():
@@ -80,7 +83,10 @@ def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
 
 
 def keys_of_the_target(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """Safe mode writes by REPLACE, which removes a row that shares a value of a key of the target's own."""
+    """Warn of unique keys that only the target has.
+
+    Safe mode writes by REPLACE, which removes another row with the same value of such a key.
+    """
     for name, table in source.tables.items():
         there = task.there.get(source.targets[name])
         for key in _held_by_target_alone(table, there) if there is not None else ():
@@ -97,7 +103,7 @@ def keys_of_the_target(source: SourceFacts, task: TaskFacts) -> Iterator[Finding
 
 
 def _held_by_target_alone(table: Table, there: Table) -> list[Index]:
-    """Unique keys of the target that no unique key of the source's table implies."""
+    """Return the unique keys of the target that no unique key of the source's table implies."""
     held = [
         {name.lower() for name in key.columns}
         for key in table.unique_keys
@@ -113,7 +119,10 @@ def _held_by_target_alone(table: Table, there: Table) -> list[Index]:
 
 
 def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
-    """The logs of two sources have no common order: a DELETE of the one may come behind the INSERT of the other."""
+    """Warn of rows that may move between two sources.
+
+    The sources' binlogs have no common order, so the DELETE on one source may be applied after the INSERT on the other.
+    """
     sources = sorted({source.name: source for source, _ in group}.values(), key=lambda source: source.name)
     if len(sources) < 2:
         return
@@ -144,9 +153,10 @@ def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> It
 
 
 def settings_of_shards(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
-    """A merged DDL runs once, with the settings of one shard's session: what it makes of old rows may depend on them.
+    """Warn if the sources of a merged table differ in time zone or SQL mode.
 
-    Sessions that set their own are not seen here.
+    A merged DDL runs once, with the settings of one shard's session, and its effect on existing rows may depend on
+    them. Settings that a session sets for itself are not seen here.
     """
     sources = sorted({source.name: source for source, _ in group if source.config.pessimistic}.items())
     for what, setting in (("time zone", _time_zone), ("SQL mode", _sql_mode)):
@@ -171,6 +181,6 @@ def _time_zone(source: SourceFacts) -> str:
 
 
 def _sql_mode(source: SourceFacts) -> str:
-    """Without what no DDL depends on."""
+    """Return the SQL mode without the parts on which no DDL depends."""
     modes = source.end.settings.get("sql_mode", "").split(",")
     return ",".join(sorted(mode for mode in modes if mode and mode not in _OF_NO_DDL))

@@ -1,4 +1,4 @@
-"""Checks of what the accounts may do. Each lack comes with the GRANT that mends it, for just what the task needs."""
+"""Checks of the accounts' privileges. Each finding has the GRANT that fixes it, for exactly what the task needs."""
 
 from __future__ import annotations
 
@@ -13,25 +13,29 @@ from unshard.mysql.grants import schema_clause
 from unshard.source.requirements import replication_privileges, status_privilege
 
 _KEPT_WITH = ("SELECT", "INSERT", "UPDATE", "DELETE")
-"""What no record of a task is kept without."""
+"""Privileges without which no record of a task can be written."""
 
 TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX", "REFERENCES")
 _FOR_SESSIONS = ("SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER")
-"""Any of them lets an account turn off for its session what MySQL guards."""
+"""Any of these lets an account change a protected variable of MySQL for its session."""
 
 _WILD = frozenset("*?[~")
 _OF_ITS_OWN = (10, 11, 0)
-"""From this version on MariaDB's SUPER does not bring READ_ONLY ADMIN."""
+"""From this version on MariaDB's SUPER does not include READ_ONLY ADMIN."""
 
 
 def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
+    """Yield a failure where the account lacks a privilege for following the binlog."""
     missing = replication_privileges(source.end.grants, source.end.server)
     if missing:
         yield _lack("fail", source.end, missing, "*.*", "to follow the binlog")
 
 
 def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
-    """SELECT on each table; what the lock takes where there is one; on MariaDB with InnoDB alone there is none."""
+    """Check the privileges for a dump: SELECT on each table, and those for its lock, if it takes one.
+
+    On MariaDB with only InnoDB tables it takes none.
+    """
     end, grants = source.end, source.end.grants
     status = status_privilege(grants, end.server)
     if status and not source.follows:
@@ -63,7 +67,7 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
 
 
 def _half_seen(source: SourceFacts, unread: Collection[str]) -> Iterator[Finding]:
-    """Schemas of which the account sees those tables alone that it may read: others would be passed over in silence."""
+    """Report schemas of which the account sees only some tables: the others would be left out in silence."""
     rule, end = source.config.block_allow, source.end
     if rule is not None and rule.do_tables and not any(_WILD & set(entry.tbl_name) for entry in rule.do_tables):
         return
@@ -81,7 +85,7 @@ def _half_seen(source: SourceFacts, unread: Collection[str]) -> Iterator[Finding
 
 
 def _unseen(source: SourceFacts, severity: Severity) -> Iterator[Finding]:
-    """Schemas that the task names in full and the account can't see: their tables would be passed over in silence."""
+    """Report schemas that the task names and the account can't see: their tables would be left out in silence."""
     rule = source.config.block_allow
     named = [*rule.do_dbs, *(entry.db_name for entry in rule.do_tables)] if rule is not None else []
     seen = {name.schema.lower() for name in source.tables}
@@ -94,9 +98,9 @@ def _unseen(source: SourceFacts, severity: Severity) -> Iterator[Finding]:
 
 
 def target_privilege(task: TaskFacts) -> Iterator[Finding]:
-    """On `*.*` or on each schema that is written to, and on those whose names begin with `meta-schema`.
+    """Check the privileges on each schema that is written to, and on the schemas whose names begin with `meta-schema`.
 
-    A lack that stops the task at its first write fails.
+    A missing privilege that would stop the task at its first write is a failure, any other a warning.
     """
     end = task.target
     if end is None:
@@ -119,7 +123,7 @@ def target_privilege(task: TaskFacts) -> Iterator[Finding]:
 
 
 def _plain_tables(task: TaskFacts, end: End) -> Iterator[Finding]:
-    """What it takes to make tables as the source has them where the target gives those without a key one of its own."""
+    """Check the privilege to create tables without a primary key on a target that would add one."""
     adds, insists = (end.settings.get(f"sql_{name}_primary_key") == "ON" for name in ("generate_invisible", "require"))
     if not adds or any(end.grants.everywhere(name) for name in _FOR_SESSIONS):
         return
@@ -135,13 +139,13 @@ def _plain_tables(task: TaskFacts, end: End) -> Iterator[Finding]:
 
 
 def target_writable(task: TaskFacts) -> Iterator[Finding]:
-    """Whether the server lets this account write at all. A replica, or a primary that was demoted, does not."""
+    """Check that the server lets this account write. A replica, or a primary that was demoted, does not."""
     end = task.target
     if end is None:
         return
     for variable in _read_only(end):
-        mend = f"SET GLOBAL {variable.removeprefix('super_')} = OFF;"  # read_only takes super_read_only with it
-        if variable == "tidb_restricted_read_only":  # it keeps the other one on, and leaves it on when it is off again
+        mend = f"SET GLOBAL {variable.removeprefix('super_')} = OFF;"  # turns super_read_only off too
+        if variable == "tidb_restricted_read_only":  # it turns tidb_super_read_only on for good
             mend = "SET GLOBAL tidb_restricted_read_only = OFF, GLOBAL tidb_super_read_only = OFF;"
         if variable == "innodb_read_only":
             mend = "take innodb_read_only out of the server's own file and restart it"
@@ -153,7 +157,7 @@ def target_writable(task: TaskFacts) -> Iterator[Finding]:
 
 
 def _read_only(end: End) -> list[str]:
-    """The variables that keep this account from writing."""
+    """Return the variable that keeps this account from writing, if any."""
     if end.server.flavour is Flavour.MARIADB:
         exempt = end.settings.get("read_only") != "NO_LOCK_NO_ADMIN" and (
             end.grants.everywhere("READ_ONLY ADMIN")
@@ -176,7 +180,11 @@ def _read_only(end: End) -> list[str]:
 def _lack(
     severity: Severity, end: End, missing: tuple[str, ...], on: str, why: str, wanted: tuple[str, ...] = ()
 ) -> Finding:
-    """`wanted` is all that the task needs on a schema: the grant of just that schema takes the place of a wider one."""
+    """Return the finding for missing privileges.
+
+    `wanted` are all privileges that the task needs on a schema. They are granted together, because a GRANT on exactly
+    this schema takes the place of a wider one.
+    """
     return Finding(
         severity,
         f"{end.account} lacks {', '.join(missing)} {why}",

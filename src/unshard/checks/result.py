@@ -1,4 +1,4 @@
-"""What a check says, in DM's shape (reference of DM, section 7.1)."""
+"""The results of checks, in DM's form (reference of DM, section 7.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _RANK = {"success": 0, "warn": 1, "fail": 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One lack. `instruction` begins with the command that mends it, where one does."""
+    """One problem that a check found.
+
+    `instruction` begins with the command that fixes it, if there is one. `self` and `other` are the two things
+    concerned, as in DM.
+    """
 
     severity: Severity
     short_error: str
@@ -27,12 +31,16 @@ class Finding:
     other: str = ""
 
     def to_dict(self) -> dict[str, str]:
+        """Return DM's JSON form."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of one check of one source, target or merged table. `id` counts from 0 over a report."""
+    """The outcome of one check for one source, target or merged table.
+
+    `extra` names what was checked: the source, `target` or the merged table. `id` counts from 0 over a report.
+    """
 
     name: str
     desc: str
@@ -42,10 +50,12 @@ class Result:
 
     @property
     def state(self) -> State:
+        """The worst severity among the findings; `success` without findings."""
         states: list[State] = [finding.severity for finding in self.errors]
         return max(states, key=_RANK.__getitem__, default="success")
 
     def to_dict(self) -> dict[str, Any]:
+        """Return DM's JSON form."""
         return {
             "id": self.id,
             "name": self.name,
@@ -59,22 +69,26 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """All results of a task. A start is refused when one of them failed."""
+    """All results of a task. The start is refused if one of them failed."""
 
     results: tuple[Result, ...]
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> CheckReport:
+        """Return a report of the results, numbered from 0."""
         return cls(tuple(replace(result, id=number) for number, result in enumerate(results)))
 
     @property
     def passed(self) -> bool:
+        """True if no check failed."""
         return not any(result.state == "fail" for result in self.results)
 
     def findings(self, severity: Severity) -> Iterator[tuple[Result, Finding]]:
+        """Yield the findings of that severity, each with its result."""
         return ((result, one) for result in self.results for one in result.errors if one.severity == severity)
 
     def summary(self) -> dict[str, Any]:
+        """Return DM's counts of results by state."""
         counts = Counter(result.state for result in self.results)
         return {
             "passed": self.passed,
@@ -85,7 +99,10 @@ class CheckReport:
         }
 
     def cut(self, errors: int = DEFAULT_LIMIT, warnings: int = DEFAULT_LIMIT) -> CheckReport:
-        """Without what was fine, and with at most so many errors and warnings over all results, as DM shows it."""
+        """Return the report without successes, and with at most so many errors and warnings.
+
+        The limits count over all results, as in DM.
+        """
         left: dict[str, int] = {"fail": errors, "warn": warnings}
         shown = []
         for result in self.results:
@@ -99,7 +116,7 @@ class CheckReport:
         return CheckReport(tuple(shown))
 
     def to_dict(self, errors: int = DEFAULT_LIMIT, warnings: int = DEFAULT_LIMIT) -> dict[str, Any]:
-        """What dmctl prints: `result` and `msg`; and the detail that DM writes into `msg` as an object of its own."""
+        """Return dmctl's answer: `result` and `msg`, and as separate values the details that DM writes into `msg`."""
         message = PASSED
         if not self.passed:
             message = FAILED.format(kind="some checks failed")
@@ -109,7 +126,7 @@ class CheckReport:
         return {"result": self.passed, "msg": message, "results": shown, "summary": self.summary()}
 
 
-# Findings as a user reads them: those that the same thing mends are one, with their tables listed below it.
+# Findings as shown to a user: those with the same remedy become one, with their tables listed below it.
 
 
 _TABLE = "\0"
@@ -117,7 +134,10 @@ _TABLE = "\0"
 
 @dataclass(frozen=True, slots=True)
 class LocatedFinding:
-    """One finding with the check that has it. `place` is a source or the target, `table` what the texts name, or ""."""
+    """One finding with the check that found it.
+
+    `place` is a source or `target`. `table` is the table that the texts name, "" for none. `mend` is the remedy.
+    """
 
     severity: str
     check: str
@@ -128,13 +148,13 @@ class LocatedFinding:
 
     @property
     def head(self) -> str:
-        """Where and what."""
+        """The check, the place and the problem."""
         return f"{self.check}{f' ({self.place})' if self.place else ''}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """What is wrong and what mends it, told once for the first table; `others` are the tables with the same lack."""
+    """A problem and its remedy, worded for the first table. `others` are the tables with the same problem."""
 
     severity: str
     head: str
@@ -143,7 +163,7 @@ class FindingGroup:
 
     @property
     def also(self) -> str:
-        """A sentence that names the other tables, nothing where there are none."""
+        """A sentence that names the other tables; empty if there are none."""
         if not self.others:
             return ""
         count = "one more table" if len(self.others) == 1 else f"{len(self.others)} more tables"
@@ -151,13 +171,16 @@ class FindingGroup:
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The whole group in one line."""
         parts = (self.head, f"What to do: {self.mend}" if self.mend else "", self.also)
         return " ".join(part if part.endswith((".", ";")) else f"{part}." for part in parts if part).rstrip(".")
 
 
 def grouped(found: Iterable[LocatedFinding]) -> list[FindingGroup]:
-    """Groups in the order of their first findings. Findings of a group differ in nothing but the table's name."""
+    """Return the groups in the order of their first findings.
+
+    The findings of a group differ only in the table's name.
+    """
     alike: dict[tuple[str, ...], list[LocatedFinding]] = {}
     for one in found:
         texts = (_without(one.text, one.table), _without(one.mend, one.table))
@@ -172,7 +195,7 @@ def _group(among: list[LocatedFinding]) -> FindingGroup:
 
 
 def _without(text: str, table: str) -> str:
-    """A text with a word that is no name in place of the table's, as it stands and as SQL quotes it."""
+    """Return a text with the table's name, plain or quoted for SQL, replaced by a placeholder that is no name."""
     if not table:
         return text
     schema, _, name = table.partition(".")

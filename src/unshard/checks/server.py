@@ -1,4 +1,4 @@
-"""Checks of the servers' versions, and of the source's settings: what a binlog has to be like to be followed."""
+"""Checks of the servers' versions, and of the source's settings for its binlog."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from unshard.checks.result import Finding
 from unshard.config.subtask import SubtaskConfig
 from unshard.load.unit import CONNECTIONS_OF_A_TASK
 from unshard.mysql.flavour import Flavour
+from unshard.mysql.target_session import tidb_version
 from unshard.mysql.tidb import OLDEST as TIDB_OLDEST
-from unshard.mysql.tidb_version import tidb_version
 
 _TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 2, 0), (11, 9, 0), "11.8")}
-"""By flavour: the oldest version, the first that is newer than all tests, the newest that was tested."""
+"""By flavour: the oldest version, the first version that is newer than all tests, the newest tested version."""
 
 
 _OLDEST_TARGET = {Flavour.MYSQL: ((5, 7, 9), "MySQL"), Flavour.MARIADB: ((10, 2, 7), "MariaDB")}
 
 
 def version(source: SourceFacts) -> Iterator[Finding]:
-    """MariaDB is no experiment here: both flavours are tested at both ends."""
+    """Check the source's version.
+
+    MariaDB is not experimental, as it is in DM: both flavours are tested as source and target.
+    """
     found = source.end.server
     if "TIDB" in source.end.version.upper():
         yield Finding("warn", f"TiDB {source.end.version} has no binlog that can be followed", "copy it with mode full")
@@ -42,6 +45,7 @@ def version(source: SourceFacts) -> Iterator[Finding]:
 
 
 def target_version(task: TaskFacts) -> Iterator[Finding]:
+    """Yield a failure for a target that is older than the oldest version that is supported."""
     if task.target is None:
         return
     tidb = tidb_version(task.target.version)
@@ -62,6 +66,7 @@ def target_version(task: TaskFacts) -> Iterator[Finding]:
 
 
 def server_id(source: SourceFacts) -> Iterator[Finding]:
+    """Yield a warning where `server_id` is not set."""
     if source.end.settings.get("server_id", "0") == "0":
         yield Finding(
             "warn",
@@ -71,6 +76,7 @@ def server_id(source: SourceFacts) -> Iterator[Finding]:
 
 
 def binlog_enable(source: SourceFacts) -> Iterator[Finding]:
+    """Yield a failure where the source writes no binlog."""
     if source.end.settings.get("log_bin") not in ("ON", "1"):
         yield Finding(
             "fail", "log_bin is OFF, and should be ON", "write `log_bin = mysql-bin` under [mysqld] and restart it"
@@ -78,7 +84,8 @@ def binlog_enable(source: SourceFacts) -> Iterator[Finding]:
 
 
 def binlog_format(source: SourceFacts) -> Iterator[Finding]:
-    form = source.end.settings.get("binlog_format", "ROW")  # a MySQL without the variable has nothing but ROW
+    """Yield a failure where the format of the binlog is not ROW."""
+    form = source.end.settings.get("binlog_format", "ROW")  # a MySQL without the variable only has ROW
     if form != "ROW":
         yield Finding(
             "fail",
@@ -88,7 +95,7 @@ def binlog_format(source: SourceFacts) -> Iterator[Finding]:
 
 
 def binlog_row_image(source: SourceFacts) -> Iterator[Finding]:
-    """Images that lack columns are followed where they can be (ADR 6); DM refuses them all."""
+    """Check for row images that lack columns. Such a binlog is followed where possible (ADR 6); DM refuses it."""
     image = source.end.settings.get("binlog_row_image", "FULL")
     if image == "FULL":
         return
@@ -108,7 +115,10 @@ def binlog_row_image(source: SourceFacts) -> Iterator[Finding]:
 
 
 def binlog_db(source: SourceFacts) -> Iterator[Finding]:
-    """Rows are logged by the schema of their table, whatever the session's own is."""
+    """Check that the binlog contains the task's schemas.
+
+    Rows are logged by the schema of their table, not by the session's.
+    """
     folds = source.end.settings.get("lower_case_table_names", "0") != "0"
 
     def fold(name: str) -> str:
@@ -136,22 +146,25 @@ def binlog_db(source: SourceFacts) -> Iterator[Finding]:
         )
 
 
-# Checks of how many connections the servers bear: `conn_number`, for the dump and for the load.
+# Checks of the number of connections that the servers allow: `conn_number`, for the dump and for the load.
 
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
 _OWN_OF_A_SOURCE = 2
-"""Besides its readers a dump has one connection for its lock or listing, and the relay one."""
+"""Connections besides a dump's readers: one for its lock or listing, and one of the relay."""
 
 
 def dumper_connections(source: SourceFacts) -> Iterator[Finding]:
-    """Each thread of a dump reads over two connections. No PROCESS is needed: the server tells the number itself."""
+    """Check the connections of a dump: two for each of its threads.
+
+    Needs no PROCESS privilege, as a status variable has the number of sessions.
+    """
     threads = _at_most(source.config.spark.master, source.config.dumper.threads)
     yield from _too_many(source.end, 2 * threads + _OWN_OF_A_SOURCE, "dump", "fail", "`threads` under `mydumpers:`")
 
 
 def loader_connections(task: TaskFacts) -> Iterator[Finding]:
-    """A connection for each file that is loaded at once, and one more for each source."""
+    """Check the connections of a load: one for each file that is loaded at a time, and one more for each source."""
     if task.target is None or not task.loading:
         return
     need = sum(_loading(config, task.target) + 1 for config in task.loading)
@@ -159,7 +172,7 @@ def loader_connections(task: TaskFacts) -> Iterator[Finding]:
 
 
 def _loading(config: SubtaskConfig, target: End) -> int:
-    """Connections that a load writes over: into TiDB a task of Spark has several."""
+    """Return the number of connections over which a load writes. Into TiDB, each Spark task has several."""
     tasks = _at_most(config.spark.master, config.loader.pool_size)
     if tidb_version(target.version) is None:
         return tasks
@@ -190,7 +203,7 @@ def _too_many(end: End, need: int, unit: str, worst: str, setting: str) -> Itera
 
 
 def _at_most(master: str, asked: int) -> int:
-    """What is done at once: no more than Spark has slots, where it runs in this machine."""
+    """Return how many tasks run at a time: no more than Spark has slots, if it runs on this machine."""
     local = _LOCAL.fullmatch(master)
     if local is None:
         return 1 if master == "local" else asked

@@ -1,18 +1,26 @@
-"""Checks of tables that merge into one: the same structure in every shard, keys that can't clash."""
+"""Checks of merged tables: the shards have one structure, and their keys can't clash."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from unshard.checks.facts import SourceFacts, TaskFacts
-from unshard.checks.result import Finding
+from unshard.checks.result import Finding, Severity
+from unshard.ddl.evaluate import definition_of
 from unshard.model.shape import misfits
 from unshard.model.table import Column, TableName
 from unshard.mysql.connection import session
+from unshard.mysql.flavour import Flavour
 from unshard.mysql.structure import create_statement
 from unshard.mysql.types import CHARACTERS, INTEGERS
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.lex import NotUnderstoodError
+from unshard.shard.join import IncompatibleError
+from unshard.shard.merged_parts import ShardId
+from unshard.shard.merged_table import MergedTable
 from unshard.transform.column_mapping import ColumnMapper
 
 Place = tuple[SourceFacts, TableName]
@@ -21,13 +29,19 @@ _LINE = re.compile(r"^ +(`((?:[^`]|``)+)` .*?),?$", re.MULTILINE)
 
 
 def shard_structures(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
-    """Each table against what takes the rows of all: every column that one of them has, as wide as the widest.
+    """Compare each shard with a table that takes the rows of all shards.
 
-    A difference fails, for the shard that comes first would decide what the target's table is like; it is told only
-    where the target has a table already that takes them all, unless their DDL is to be brought together: that needs
-    equal tables to begin with, and once the copy has begun it looks after that itself. No mending command takes
-    anything away.
+    That table has every column that any shard has, as wide as the widest.
+
+    A difference is a failure, because the shard that is copied first would decide the structure of the target's table.
+    It is a warning if the target already has a table that takes the rows of all. With pessimistic `shard-mode` that is
+    not enough, because coordinated DDL needs equal tables to begin with; there it is a warning once the copy has begun,
+    which then handles the difference itself. The command that fixes a difference never removes anything. In optimistic
+    mode the target's table becomes the join of all shards: the check reports the join, or that there is none.
     """
+    if any(source.config.optimistic for source, _ in group):
+        yield from _joined(target, group)
+        return
     wanted = _widest(group)
     there = task.there.get(target)
     alike = any(source.config.pessimistic for source, _ in group)
@@ -57,8 +71,57 @@ def shard_structures(task: TaskFacts, target: TableName, group: Group) -> Iterat
             )
 
 
+def _joined(target: TableName, group: Group) -> Iterator[Finding]:
+    """Report the join of shards that differ, or the shards that have none. Only one table of each structure is read."""
+    kinds: dict[tuple[object, ...], Place] = {}
+    for source, name in group:
+        table = source.tables[name]
+        kinds.setdefault((source.end.server.flavour, table.columns, table.indexes), (source, name))
+    if len(kinds) == 1:
+        return
+    known: dict[ShardId, TableDefinition] = {}
+    merged = MergedTable(target)
+    for source, name in kinds.values():
+        shard = ShardId(source.name, name)
+        severity: Severity = "warn" if source.copying else "fail"
+        try:
+            known[shard] = _definition(source, name)
+            merged = merged.copied(shard, known[shard])
+        except NotUnderstoodError as error:
+            why, mend = f"its structure is not understood: {error}", "use `shard-mode: pessimistic` for the task"
+            yield Finding(severity, f"{shard}: {why}", mend, f"{source.name} {name}", str(target))
+        except IncompatibleError as error:
+            others = [one for one in known if one != shard and not _join(target, known[one], known[shard])]
+            fault = f"no structure takes the rows of {shard} and of {', '.join(map(str, others[:3])) or 'all others'}"
+            mend = "alter one of them, so that both columns have a common type and value, or route this table elsewhere"
+            yield Finding(severity, f"{fault}: {error}", mend, f"{source.name} {name}", str(target))
+            del known[shard]
+    if merged.after is not None and not merged.has_equal_shards:
+        told = [f"rows of tables without {name} get {value}" for name, value in sorted(merged.rules.items())]
+        text = f"the tables that merge into {target} differ; it gets a structure that takes the rows of all"
+        yield Finding("warn", "; ".join([text, *told]), "", ", ".join(map(str, list(known)[:3])), str(target))
+
+
+def _join(target: TableName, one: TableDefinition, other: TableDefinition) -> bool:
+    try:
+        first = MergedTable(target).copied(ShardId("", target), one)
+        first.copied(ShardId("other", target), other)
+    except IncompatibleError:
+        return False
+    return True
+
+
+def _definition(source: SourceFacts, name: TableName) -> TableDefinition:
+    with session(source.end.endpoint, "source") as connection:
+        table = replace(source.tables[name], create_sql=create_statement(connection, name))
+    return definition_of(table, Dialect.MARIADB if source.end.server.flavour is Flavour.MARIADB else Dialect.MYSQL)
+
+
 def _widest(group: Group) -> Mapping[str, tuple[Column, Place]]:
-    """By column in lower case, the widest of the kind that most of the tables have it of, and one table that has it."""
+    """Return, by column in lower case, the widest definition in the shards, with a shard that has it.
+
+    Only definitions of the family that most shards have count.
+    """
     seen: dict[str, dict[tuple[object, ...], list[tuple[Column, Place]]]] = {}
     for place in group:
         for column in place[0].tables[place[1]].columns:
@@ -78,20 +141,23 @@ def _width(column: Column) -> tuple[int, ...]:
 
 
 def _family(column: Column) -> str:
-    """Types of which the wider holds what the narrower does."""
+    """Return the family of a column's type. Within a family, the wider type holds all values of the narrower one."""
     if column.type in INTEGERS:
         return "integer"
     return "text" if column.type in CHARACTERS else column.type
 
 
 def _type(column: Column) -> tuple[object, ...]:
-    """What has to be alike. Widths of integers are shown by old servers alone, and say nothing."""
+    """Return the attributes that have to be equal.
+
+    The display width of integers is ignored, as only old servers show it.
+    """
     shown = re.sub(r"\b((?:tiny|small|medium|big)?int|year)\(\d+\)", r"\1", column.definition)
     return shown, column.charset or "", column.nullable, column.generated, column.auto_increment
 
 
 def _definitions(source: SourceFacts, name: TableName) -> Mapping[str, str]:
-    """By column in lower case, its line of SHOW CREATE TABLE, with default and comment as they are written."""
+    """Return, by column in lower case, its line of SHOW CREATE TABLE, with default and comment as they are written."""
     with session(source.end.endpoint, "source") as connection:
         found = _LINE.findall(create_statement(connection, name))
     return {column.replace("``", "`").lower(): line for line, column in found}
@@ -103,9 +169,10 @@ def _told(column: Column) -> str:
 
 
 def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
-    """Counted keys of shards clash, unless a column mapping gives each shard ids of its own or the target's keys tell.
+    """Warn of auto-increment keys that may clash between shards.
 
-    The target's keys do where none is over that column alone, as with a column that a route fills (`extract-…`).
+    They can't clash if a column mapping gives each shard its own ids, or if no unique key of the target is on that
+    column alone, as with a column that a route fills (`extract-…`).
     """
     there = task.there.get(target)
     seen: dict[tuple[object, ...], str] = {}
@@ -134,8 +201,10 @@ def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator
 
 
 def _mapping(source: SourceFacts, number: int, name: TableName, counter: str) -> str:
-    """The rule to add, with this table's own names; its prefixes end where their number begins. `number` counts the
-    task's sources from 1."""
+    """Return the column mapping to add, with this table's names. Its prefixes end where the names' numbers begin.
+
+    `number` is the source's number within the task, from 1.
+    """
     schema, table = (re.sub(r"\d+$", "", text) for text in (name.schema, name.table))
     arguments = ", ".join(
         f'"{part}"'

@@ -1,4 +1,4 @@
-"""Checks of the tables themselves: keys, foreign keys, what online schema changes left, names, triggers."""
+"""Checks of the tables themselves: keys, foreign keys, leftovers of online schema changes, names, triggers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from unshard.target.filled import FilledTables
 from unshard.transform.extract import constants, with_constants
 from unshard.transform.online_tables import OnlineTables
 
-# What differs between a source's table and the one that the target has for it already.
+# Differences between a source's table and the table that the target already has for it.
 
 
 _GOES_ON = (
@@ -29,7 +29,12 @@ _GOES_ON = (
 
 
 def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table, *, merged: bool) -> Iterator[Finding]:
-    """A row that doesn't fit stops a load; later on, the statement that changes the target may still be to come."""
+    """Report columns, collations and keys in which a source's table and its existing target table differ.
+
+    Columns that don't fit are a failure while a load is to come, which they would stop. Later they are a warning,
+    because the statement that changes the target's table may still be to come. Keys are compared only for a table that
+    is not merged.
+    """
     try:
         filled = constants(source.extracted[table.name], table, there.name, there, Where(source.name, str(table.name)))
     except ConfigError as error:
@@ -49,12 +54,18 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
 
 
 def unfilled(error: ConfigError, table: Table, target: TableName) -> Finding:
-    """The target lacks a column that a route fills from names, or it doesn't take them (CONFIG-017)."""
+    """Return the finding for an error CONFIG-017.
+
+    The target table lacks a column that a route fills, or refuses the column's values.
+    """
     return Finding("fail", f"{error.code}: {error.message}", f"{error.values['mend']};", str(table.name), str(target))
 
 
 def _mend_column(table: Table, there: Table, fault: str) -> str:
-    """The statement for the target. It names the column as the source has it; defaults are not needed for rows."""
+    """Return the statement that fixes a column of the target.
+
+    It has the source's definition without the default, which rows don't need.
+    """
     column = _named(table, fault)
     if column is not None and not column.generated and "is missing" in fault:
         return f"ALTER TABLE {there.name.quoted} ADD COLUMN {quote_name(column.name)} {_form(column)};"
@@ -67,7 +78,7 @@ def _mend_column(table: Table, there: Table, fault: str) -> str:
 
 
 def _named(table: Table, fault: str) -> Column | None:
-    """The column that a fault begins with; names may hold blanks."""
+    """Return the column whose name the text of a fault begins with. Names may contain spaces."""
     named = [column for column in table.columns if fault.startswith(f"column {column.name} ")]
     return max(named, key=lambda column: len(column.name), default=None)
 
@@ -78,7 +89,10 @@ def _form(column: Column) -> str:
 
 
 def _other_text(table: Table, there: Table, task: TaskFacts) -> Iterator[Finding]:
-    """Text is converted on its way, so only what counts as equal may change: collations that the target knows."""
+    """Warn of columns with another collation that the target knows.
+
+    Text itself is converted; which texts are equal may change.
+    """
     known = task.target.collations if task.target is not None else frozenset()
     by_name = {column.name.lower(): column for column in there.columns}
     pairs = [(column, by_name[column.name.lower()]) for column in table.columns if column.name.lower() in by_name]
@@ -109,7 +123,10 @@ def _other_text(table: Table, there: Table, task: TaskFacts) -> Iterator[Finding
 
 
 def _other_keys(table: Table, there: Table) -> Iterator[Finding]:
-    """Primary and unique keys, by their columns; a key that only the target has may refuse rows."""
+    """Warn of primary and unique keys that only one side has, compared by columns.
+
+    A key that only the target has may refuse rows.
+    """
     mine = {_columns(key): key for key in table.unique_keys}
     others = {_columns(key): key for key in there.unique_keys}
     missing = [key for columns, key in mine.items() if columns not in others]
@@ -150,7 +167,10 @@ _ROW_ID = "unshard_row_id"
 
 
 def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """Each table, and what the target has under its name already. Tables of one merge differ in keys as they must."""
+    """Check each table, and compare it with the table that the target already has under its name.
+
+    Shards of a merged table are not compared by their keys, which have to differ.
+    """
     checked = source.config.target.checks_foreign_keys
     merged = task.merged
     told: set[TableName] = set()
@@ -169,7 +189,7 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
 
 
 def _foreign_keys(source: SourceFacts, name: TableName, *, checked: bool) -> Iterator[Finding]:
-    """What a foreign key does to rows (CASCADE, SET NULL) has to be done in the target once."""
+    """Check that row changes by a foreign key itself (CASCADE, SET NULL) are made exactly once in the target."""
     check = "set `session: {foreign_key_checks: 1}` under `target-database:` in the task file"
     if name not in source.cascading:
         if not checked:
@@ -183,7 +203,7 @@ def _foreign_keys(source: SourceFacts, name: TableName, *, checked: bool) -> Ite
 
 
 def rows_in_target(task: TaskFacts) -> tuple[Finding, ...]:
-    """Rows in target tables that the load would refuse behind the dump. Raises LoadError LOAD-025 and LOAD-026."""
+    """Raise LoadError LOAD-025 or LOAD-026 for rows in target tables that would make the load fail after the dump."""
     loading = {config.source_id for config in task.loading}
     for source in task.sources:
         if source.name not in loading:
@@ -201,7 +221,10 @@ def rows_in_target(task: TaskFacts) -> tuple[Finding, ...]:
 
 
 def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[Finding]:
-    """A target table with columns that a route fills is made by hand, by the statements that this tells."""
+    """Report a missing target table with columns that a route fills.
+
+    The user creates it, by the statements in the finding.
+    """
     with session(source.end.endpoint, "source") as connection:
         whole = replace(table, create_sql=create_statement(connection, table.name))
     try:
@@ -211,6 +234,7 @@ def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[
 
 
 def primary_key(source: SourceFacts) -> Iterator[Finding]:
+    """Yield a failure for each table without a primary key."""
     for table in source.tables.values():
         if not any(index.primary for index in table.indexes):
             yield _keyless("fail", table)
@@ -233,9 +257,10 @@ def _keyless(severity: Severity, table: Table) -> Finding:
 
 
 def online_ddl(source: SourceFacts, patterns: tuple[str, ...], handled: bool) -> Iterator[Finding]:
-    """Ghost tables of gh-ost and pt-osc. Without `online-ddl` they are tables like any other, and copied as such.
+    """Report ghost tables of gh-ost and pt-osc. Without `online-ddl` they are copied like any other table.
 
-    A task that goes on has followed them from their beginning, and keeps what was done to them.
+    A task that is resumed has followed the online DDL from its beginning and has its statements on record, so it is not
+    checked.
     """
     if handled and not source.fresh:
         return
@@ -251,7 +276,10 @@ def online_ddl(source: SourceFacts, patterns: tuple[str, ...], handled: bool) ->
 
 
 def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:
-    """Target names that differ in case alone: one table where the target folds names (DM's error 26001), else two."""
+    """Report target names that differ only in case.
+
+    They are one table if the target ignores case (DM's error 26001), otherwise two.
+    """
     names: dict[str, set[TableName]] = {}
     for source in task.sources:
         for target in source.targets.values():
@@ -269,7 +297,11 @@ def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:
 
 
 def target_triggers(task: TaskFacts) -> Iterator[Finding]:
-    """Rows that a replica writes set off no trigger; ours do. One that may alter or double rows of the task fails."""
+    """Report triggers on the target's tables.
+
+    A replica's writes fire no triggers, but ours do. A trigger that may change or duplicate rows of the task is a
+    failure.
+    """
     exactly_once = task.configs[0].delivery == "exactly-once"
     written = {target for source in task.sources for target in source.targets.values()}
     for trigger in task.triggers:

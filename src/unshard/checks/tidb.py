@@ -1,4 +1,4 @@
-"""Checks of a TiDB target: what it has not of the source's tables and collations."""
+"""Checks of a TiDB target: the features of the source's tables and collations that it lacks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows, session
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.structure import create_statement
-from unshard.mysql.tidb_collations import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
-from unshard.mysql.tidb_version import tidb_version
+from unshard.mysql.target_session import tidb_version
+from unshard.mysql.tidb import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import type_text
@@ -30,7 +30,7 @@ _LEAVE_OUT = "leave the table out (`ignore-tables` under `block-allow-list:`), o
 
 
 def target_collations(task: TaskFacts) -> Iterator[Finding]:
-    """A cluster whose collations all compare bytes tells texts apart that are equal in the source."""
+    """Warn of a cluster whose collations all compare bytes: texts that are equal in the source are different there."""
     end = task.target
     if end is not None and "utf8mb4_general_ci" not in end.collations:
         yield Finding(
@@ -44,7 +44,7 @@ def target_collations(task: TaskFacts) -> Iterator[Finding]:
 
 
 def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """Findings about the tables that the copy will create: columns that TiDB lacks, and parts that are left out."""
+    """Report columns of the tables to create that TiDB lacks, and the parts that are left out."""
     end = task.target
     if end is None:
         return
@@ -56,7 +56,7 @@ def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             if target not in task.there:
                 for finding in _lacking(name, create_statement(connection, name), words):
                     alike.setdefault((target, finding), []).append(str(name))
-    for (_, finding), names in alike.items():  # shards mostly lack the same
+    for (_, finding), names in alike.items():  # shards mostly have the same findings
         yield replace(finding, short_error=f"table {_some(names)}: {finding.short_error}", self=names[0])
 
 
@@ -95,14 +95,14 @@ def _columns(table: TableDefinition, words: TidbWords) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Use:
-    """The columns of one collation, by table and name."""
+    """The columns of one collation, by table and name: those of unique keys, and others."""
 
     charset: str
     keyed: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        """Those of unique keys first: there it matters which texts are equal."""
+        """Name the columns of unique keys first: for those it matters which texts are equal."""
         parts = []
         if self.keyed:
             parts.append(f"in unique keys {_some(self.keyed)}")
@@ -112,7 +112,7 @@ class _Use:
 
 
 def collations(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """The collations that columns have not on the target, what they get, and which texts that makes equal."""
+    """Report the collations that the target lacks, what replaces them, and which texts become equal by that."""
     end = task.target
     if end is None:
         return
@@ -135,7 +135,7 @@ def collations(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
 
 
 def _uses(source: SourceFacts, task: TaskFacts, end: End) -> Mapping[tuple[str, str], _Use]:
-    """By collation of the source and of the target, where they differ."""
+    """Return the columns whose collation differs on the target, by the source's and the target's collation."""
     found: dict[tuple[str, str], _Use] = {}
     words = _words(end, source)
     for name, table in source.tables.items():
@@ -146,7 +146,7 @@ def _uses(source: SourceFacts, task: TaskFacts, end: End) -> Mapping[tuple[str, 
             if column.collation is None or column.charset is None:
                 continue
             if own.get(column.name.lower()) and column.collation in end.collations:
-                continue  # both are known there: it is told with the other differences of the tables
+                continue  # the target knows both: `checks.tables` reports the difference
             chosen = own.get(column.name.lower()) or words.collation_for(column.collation)
             if not same_collation(column.collation, chosen):
                 use = found.setdefault((column.collation, chosen), _Use(column.charset))
@@ -155,7 +155,7 @@ def _uses(source: SourceFacts, task: TaskFacts, end: End) -> Mapping[tuple[str, 
 
 
 def _difference(here: End, there: End, collation: str, charset: str, chosen: str) -> Difference | None:
-    """None where a server can't tell how it compares texts."""
+    """Return how two collations differ; None if a server has no way to show how it compares texts."""
     try:
         with session(here.endpoint, "source") as connection:
             own = weights(connection, collation, charset)
@@ -191,12 +191,13 @@ def _some(names: list[str] | tuple[str, ...]) -> str:
 
 
 def weights(connection: Any, collation: str, charset: str) -> dict[str, bytes]:
-    """By text of `SAMPLE` what the server sorts it by: equal for equal texts.
+    """Return, for each text of `SAMPLE`, the weight by which the server compares it: equal for equal texts.
 
-    Texts that the character set lacks are left out. Driver errors come up, 1273 for a collation that the server lacks.
+    Texts that the character set lacks are left out. Driver errors are not translated; error 1273 means that the server
+    lacks the collation.
     """
     asked = []
-    # big5's WEIGHT_STRING is that of sorting, by which characters are equal that compare as different
+    # big5's WEIGHT_STRING has the weights for sorting, which are equal for characters that compare as different
     own = charset.lower() == "big5"
     for text in SAMPLE:
         value = f"CONVERT(_utf8mb4 0x{text.encode().hex()} USING {charset})"

@@ -1,4 +1,4 @@
-"""The command `unshard`: its verbs, and how an error ends a run."""
+"""The command `unshard`: its verbs, and how an error ends a run. Those of `ctl` are loaded where one is asked for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,35 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
+from unshard.cli.comparing import compare, cutover
 from unshard.cli.loading import loading
 from unshard.cli.monitoring import metrics
 from unshard.cli.process import FAILED, guarded
-from unshard.cli.verbs import Verbs
+
+CTL = "ctl"
+
+
+class Verbs(TyperGroup):
+    """The verbs of `unshard`, with `ctl` among them, which consists of more than all the others together."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands, `ctl` last."""
+        return [*super().list_commands(ctx), CTL]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command. The verbs of `ctl` are imported at its first use."""
+        if cmd_name == CTL and CTL not in self.commands:
+            from unshard.ctl.app import ctl
+
+            ctl.info.name = CTL
+            self.add_command(get_group(ctl), CTL)
+        return super().get_command(ctx, cmd_name)
+
+
+# The verbs.
 
 
 class Level(StrEnum):
@@ -65,7 +89,7 @@ def _verbs(
         bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keeps `run` a verb of its own."""
+    """Keep `run` a verb of its own."""
 
 
 @app.command()
@@ -135,7 +159,7 @@ def run(
     with loading():
         from rich.console import Console
 
-        from unshard.cli.json_status import JsonStatus
+        from unshard.cli.display import JsonStatus
         from unshard.cli.run import run_task
         from unshard.log import LogSettings
 
@@ -199,76 +223,12 @@ def explain(
     guarded(lambda: show_explanation(wish, Console()))
 
 
-@app.command()
-def compare(
-    task: Annotated[
-        Path | None, typer.Argument(metavar="[TASK.yaml]", help="The task file; or give --config.", show_default=False)
-    ] = None,
-    source: Annotated[
-        list[Path] | None,
-        typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; once for each source."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="A file of sync-diff-inspector, in place of both.")
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DB.T", help="Tables of the target, such as shop.order_*; !DB.T leaves one out."),
-    ] = None,
-    where: Annotated[str, typer.Option(metavar="SQL", help="Only rows for which this is true, on both sides.")] = "",
-    ignore_columns: Annotated[
-        str, typer.Option(metavar="C,…", help="Columns of the target that are not compared.")
-    ] = "",
-    sample: Annotated[int, typer.Option(min=1, max=100, metavar="PERCENT", help="Compare that share of ranges.")] = 100,
-    chunk_rows: Annotated[int, typer.Option(min=0, metavar="N", help="Rows of a range; 0: by the time it takes.")] = 0,
-    rows_per_second: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Most rows a second that are read of the sources; 0: no limit.")
-    ] = 0,
-    connections: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Most ranges at once, each a connection a source; 0: all slots.")
-    ] = 0,
-    wait: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="How long to look again at rows that differ.")
-    ] = 300.0,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Differences of a table that are shown.")] = 100,
-    state: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write progress there, and go on from it if it is there.")
-    ] = None,
-    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the differences there too.")] = None,
-    sql: Annotated[Path | None, typer.Option(metavar="FILE", help="Write statements that mend the target.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-    log: Annotated[Path, typer.Option("--log", metavar="FILE", help="Where Spark's and our own log lines go.")] = Path(
-        "unshard-compare.log"
-    ),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No lines of progress on stderr.")] = False,
-) -> None:
-    """Compare the rows of a task's sources with those of its target, by the task's own rules.
-
-    It writes to neither. Writers and the task may go on: rows that differ are looked at again once the target has
-    what the source had before, and only those that still differ are told.
-
-    Exit code 0: equal. 1: rows or structures differ. 2: it can't be told, by an error or by rows that kept changing;
-    also wrong use. 130: broken off by a second Ctrl-C.
-    """
-    if (task is None) == (config is None) or (task is not None and not source) or (config is not None and source):
-        raise typer.BadParameter(
-            "give a task file and a source file with -s for each of its sources, or --config alone"
-        )
-    from unshard.cli.compare import CompareWish, check_table_rules, compare_diff_file, compare_files
-    from unshard.compare.run import CompareSettings
-
-    check_table_rules(table or ())
-    settings = CompareSettings(sample, chunk_rows, connections, rows_per_second, wait, limit, state)
-    ignored = [name.strip() for name in ignore_columns.split(",") if name.strip()]
-    wish = CompareWish(table or (), where, ignored, settings, parquet, sql, as_json, log, quiet)
-    if config is not None:
-        raise typer.Exit(compare_diff_file(config, wish))
-    assert task is not None
-    raise typer.Exit(compare_files(task, source or (), wish))
+app.command()(compare)
+app.command()(cutover)
 
 
 def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags of a process that were given, as keys of its file."""
+    """Return the flags of a process that were given, as keys of its file."""
     return {name.replace("_", "-"): value for name, value in flags.items() if name != "config" and value}
 
 
@@ -357,7 +317,7 @@ app.add_typer(binlog, name="binlog")
 
 @binlog.callback()
 def _binlog_verbs() -> None:
-    """Keeps `show` a verb of its own."""
+    """Keep `show` a verb of its own."""
 
 
 @binlog.command()
@@ -396,5 +356,5 @@ def _complete(complete: bool) -> None:
 
 
 def main() -> None:
-    """Entry point of the `unshard` script."""
+    """Run the `unshard` script."""
     app(prog_name="unshard")

@@ -17,10 +17,9 @@ from unshard.binlog.headers import Format, read_format
 from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.listing import ListingNote, ListingRange, Named, Shown, list_events
 from unshard.binlog.query import QueryEvent
-from unshard.ddl.context import Context
 from unshard.ddl.events import dm_events
 from unshard.ddl.parse import classify
-from unshard.ddl.statement import Ddl
+from unshard.ddl.statement import Context, Ddl
 from unshard.errors import BinlogError, DdlError, Where
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import Column, TableName
@@ -42,7 +41,7 @@ _KINDS = ("insert", "update", "delete")
 
 @dataclass(slots=True)
 class Totals:
-    """What was listed, added up."""
+    """Sums over the listed events."""
 
     events: int = 0
     transactions: int = 0
@@ -54,6 +53,7 @@ class Totals:
     statements: Counter[str] = field(default_factory=Counter)
 
     def add(self, shown: Shown) -> None:
+        """Count one event."""
         header = shown.header
         if shown.within is None:
             self.events += 1
@@ -70,7 +70,7 @@ class Totals:
 
 
 def event_lines(shown: Shown, *, full: bool) -> Iterator[str]:
-    """The event's own line, then one for each row and for each remark.
+    """Yield the event's own line, then a line for each row and for each remark.
 
     In a payload its position is `+` and the offset in the unpacked bytes.
     """
@@ -96,7 +96,7 @@ def event_lines(shown: Shown, *, full: bool) -> Iterator[str]:
 
 
 def total_lines(totals: Totals) -> Iterator[str]:
-    """The summary."""
+    """Yield the lines of the summary."""
     span = f", {_time(totals.first)} to {_time(totals.last)}" if totals.first else ""
     counts = f"{_count(totals.events, 'event')}, {_count(totals.transactions, 'transaction')}"
     yield f"{counts}, {totals.size:,} bytes{span}"
@@ -110,10 +110,10 @@ def total_lines(totals: Totals) -> Iterator[str]:
 
 
 def event_json(shown: Shown) -> str:
-    """The event as one line of JSON; values are never cut, bytes are `{"bytes": "hex"}`.
+    """Return the event as one line of JSON; values are never cut, bytes are `{"bytes": "hex"}`.
 
-    `payload` is there for events of a compressed transaction: where that stands, while `position` and `end` count
-    unpacked bytes.
+    An event of a compressed transaction also has `payload`, the position of the compressed event; its `position` and
+    `end` count unpacked bytes.
     """
     header = shown.header
     form: dict[str, Any] = {
@@ -139,7 +139,7 @@ def event_json(shown: Shown) -> str:
 
 
 def total_json(totals: Totals) -> str:
-    """The summary as one line of JSON."""
+    """Return the summary as one line of JSON."""
     return json.dumps(
         {
             "summary": {
@@ -157,7 +157,7 @@ def total_json(totals: Totals) -> str:
 
 
 def value_text(value: Any, column: Column, *, full: bool) -> str:
-    """A value as a literal: NULL, 12, 3.50, 'text', x'00ff'; `?` for one that the log doesn't tell."""
+    """Return a value as a literal: NULL, 12, 3.50, 'text', x'00ff'; `?` for one that the log does not have."""
     if value is ABSENT:
         return "?"
     if value is None:
@@ -170,7 +170,7 @@ def value_text(value: Any, column: Column, *, full: bool) -> str:
 
 
 def _cut(text: str, full: bool, length: int, unit: str) -> str:
-    """The text with its closing quote, or its beginning and how much there is."""
+    """Return the text with its closing quote, or its beginning and its length."""
     return f"{text}'" if full or len(text) <= WIDTH else f"{text[:WIDTH]}' … {length:,} {unit}"
 
 
@@ -182,7 +182,7 @@ def _fact(value: object, full: bool) -> str:
 
 
 def _change(change: Change, rows: RowChanges, full: bool) -> str:
-    """`+` a row that came, `-` one that went, `~` one that changed: `*column=before -> after`."""
+    """Return a row's change: `+` inserted, `-` deleted, `~` changed: `*column=before -> after`."""
     changed = change.changed
     parts = []
     for number, column in enumerate(rows.columns):
@@ -233,7 +233,7 @@ class WrongUse(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BinlogWish:
-    """What the operator asked for, as it was typed."""
+    """The operator's arguments, as they were typed."""
 
     table: str | None = None
     start: str | None = None
@@ -314,7 +314,7 @@ def _say_totals(totals: Totals, wish: BinlogWish, say: Callable[[str], None]) ->
 
 
 def name_statement(query: QueryEvent, file_format: Format) -> Named:
-    """DM's names for a statement and the tables it is on. A statement that can't be read has none."""
+    """Return DM's names for a statement and its tables. A statement that can't be read has none."""
     context = Context(schema=query.schema, sql_mode=query.sql_mode, mariadb=file_format.mariadb)
     try:
         statement = classify(query.sql, context)
@@ -329,7 +329,10 @@ def name_statement(query: QueryEvent, file_format: Format) -> Named:
 
 
 def _growing(data: mmap.mmap, path: Path) -> bool:
-    """Whether more may come: the server marks the file it writes; a relay writes the last one of its folder."""
+    """Return whether the file may grow.
+
+    A server marks the file that it writes; a relay writes the last file of its folder.
+    """
     if unpack_from("<H", data, _FLAGS_AT)[0] & _IN_USE:
         return True
     return (path.parent / "relay.meta").exists() and not _later(path)
@@ -346,7 +349,7 @@ def _later(path: Path) -> bool:
 
 
 def _offset(text: str | None, path: Path) -> int | None:
-    """`offset` or `file:offset`."""
+    """Return the offset in `offset` or `file:offset`; None for ""."""
     if text is None:
         return None
     file, _, number = text.rpartition(":")

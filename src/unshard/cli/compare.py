@@ -15,11 +15,19 @@ from threading import Event
 import typer
 
 from unshard.compare.chase import RunTasks
-from unshard.compare.places import SourceWatch, newest_places, recorded_tables, wait_until_passed
+from unshard.compare.last_change import with_last_changes
+from unshard.compare.places import (
+    SourceWatch,
+    loaded_tables,
+    newest_places,
+    recorded_tables,
+    wait_until_passed,
+)
 from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
 from unshard.compare.repair import repairs, write_sql
+from unshard.compare.repairer import Repairer, not_repaired
 from unshard.compare.report import text_lines, write_parquet
-from unshard.compare.result import EXIT_CODES, CompareVerdict, ComparisonOutcome
+from unshard.compare.result import DIFFERENT, EXIT_CODES, CompareVerdict, ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.run import CompareSettings, TableComparison
 from unshard.compare.sides import SourceSide, TableWish, sides_of
 from unshard.compare.sync_diff_file import DiffFile, load_diff_file
@@ -31,20 +39,24 @@ from unshard.log import LogSettings, configure
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
+from unshard.source.read_only import held_sources
 from unshard.spark.address import check_java
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import Session, slots
 from unshard.target.meta import MetaTables
-from unshard.transform.taken import TableFilter
+from unshard.transform.source_rules import TableFilter
 from unshard.worker.engine import Engine
-from unshard.worker.source_clock import utc_of
+from unshard.worker.source_facts import utc_of
 
 CANNOT_TELL = EXIT_CODES[CompareVerdict.UNKNOWN]
 
 
 @dataclass(frozen=True, slots=True)
 class CompareWish:
-    """What was typed. `tables` are rules of a table filter over names of the target."""
+    """The words of the command. `tables` are rules of a table filter over names of the target.
+
+    `repair` is asked whether the rows that differ may be repaired; None: they may not.
+    """
 
     tables: Sequence[str] = ()
     where: str = ""
@@ -52,6 +64,7 @@ class CompareWish:
     settings: CompareSettings = field(default_factory=CompareSettings)
     parquet: Path | None = None
     sql: Path | None = None
+    repair: Callable[[str], bool] | None = None
     as_json: bool = False
     log: Path = Path("unshard-compare.log")
     quiet: bool = False
@@ -59,7 +72,7 @@ class CompareWish:
 
 @dataclass(frozen=True, slots=True)
 class CompareSubject:
-    """What is compared: the sources, the target, and where the target has the task's records; None: it has none.
+    """The ends of a comparison: the sources, the target, and the task's meta tables; None: it has none.
 
     `sql` is the file that its own settings name for statements that mend the target.
     """
@@ -75,12 +88,12 @@ class CompareSubject:
     notices: tuple[str, ...] = ()
 
     def plan(self) -> ComparisonPlan:
-        """Raises TargetError where the target can't be asked, CompareError COMPARE-007."""
+        """Return the plan. Raises TargetError where the target can't be asked, CompareError COMPARE-007."""
         meta = self.meta
         recorded = {
-            side.source: recorded_tables(self.target, meta, side.source)
+            side.source: (recorded_tables if side.follows else loaded_tables)(self.target, meta, side.source)
             for side in self.sides
-            if meta is not None and side.follows
+            if meta is not None
         }
         plan = plan_comparison(self.sides, self.target, recorded, self.wanted, self.wish_for)
         faults = (one for one in plan.faults if not (self.skips_missing and one.error.code == NO_TABLE))
@@ -96,7 +109,7 @@ class CompareSubject:
     ) -> ComparisonOutcome:
         """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`.
 
-        `sql` is a file for the statements that mend the target; the outcome's notes tell what is in it.
+        `sql` is a file for the statements that mend the target; the outcome's notes describe it.
         """
         plan = self.plan()
         gone = {fault.error.where.source for fault in plan.faults if fault.table is None}
@@ -104,9 +117,60 @@ class CompareSubject:
         plan = self._arrived(plan, watches, settings, stop)
         tell(f"comparing {len(plan.tables)} tables of {len(self.sides)} sources")
         run = partial(run_tasks, spark)
-        found = TableComparison(plan, settings, watches, run, slots(spark), tell, stop).compare()
+        work = TableComparison(plan, settings, watches, run, slots(spark), tell, stop)
+        found = self._held(work, tell) if settings.hold_seconds else work.compare()
+        relays = {side.source: side.relay for side in self.sides if side.relay is not None}
+        found = with_last_changes(found, {str(one.name): one for one in plan.tables}, relays)
         sql = sql or self.sql
         return found if sql is None or stop.is_set() else self._with_statements(found, plan, sql, run)
+
+    def _held(self, work: TableComparison, tell: Callable[[str], None]) -> ComparisonOutcome:
+        """Compare while nobody writes to the sources. Raises SourceError where they can't be locked."""
+        seconds, watches = work.settings.hold_seconds, work.watches
+        begun = time.monotonic()
+        wait_until_passed(watches, newest_places(watches), begun + work.settings.patience_seconds, work.stop.is_set)
+        with held_sources([watch.side.endpoint for watch in watches], seconds) as released:
+            tell(f"the sources are locked, for {seconds:g} s at most")
+            wait_until_passed(watches, newest_places(watches), time.monotonic() + seconds, work.stop.is_set)
+            found = work.compare()
+            ended = released.is_set()
+        note = f"the sources were locked for {seconds:g} s, and not until the end: give a longer --hold"
+        return replace(found, notes=(*found.notes, note)) if ended else found
+
+    def repair(
+        self,
+        found: ComparisonOutcome,
+        settings: CompareSettings,
+        spark: Session,
+        tell: Callable[[str], None],
+        stop: Event,
+    ) -> ComparisonOutcome:
+        """Repair the rows that differ, and compare their tables again, as long as that helps; what differs then.
+
+        Raises as `compare`.
+        """
+        assert self.meta is not None, "rows are repaired by a task's records"
+        watches = [SourceWatch(side, self.target, self.meta) for side in self.sides]
+        repairer = Repairer(self.target, self.meta, watches, settings.patience_seconds, tell, stop.is_set)
+        told: list[str] = []
+        while True:
+            whole = {str(one.name): one for one in self.plan().tables if not self.wish_for(one.name).ignored}
+            done = repairer.repair(found, whole)
+            told += [line for one in done for line in one.lines()]
+            differing = {one.name for one in found.tables if one.classes.total()}
+            reasons = [line for one in found.tables for line in not_repaired(one, whole.get(str(one.name)))]
+            if not any(one.written for one in done) or stop.is_set():
+                return replace(found, notes=(*found.notes, *told, *reasons))
+            tell("comparing the repaired tables again")
+            narrow = replace(self, wanted=differing.__contains__, sql=None)
+            again = narrow.compare(replace(settings, state=None, hold_seconds=0.0), spark, tell, stop)
+            rest = tuple(one for one in found.tables if one.name not in {table.name for table in again.tables})
+            tables = tuple(sorted((*rest, *again.tables), key=lambda one: str(one.name)))
+            before, after = _differing(found.tables), _differing(tables)
+            seconds = found.seconds + again.seconds
+            found = replace(found, tables=tables, errors=again.errors, places=again.places, seconds=seconds)
+            if not after or after >= before:
+                return replace(found, notes=(*found.notes, *told))
 
     def _with_statements(
         self, found: ComparisonOutcome, plan: ComparisonPlan, path: Path, run: RunTasks
@@ -121,9 +185,9 @@ class CompareSubject:
     def _arrived(
         self, plan: ComparisonPlan, watches: Sequence[SourceWatch], settings: CompareSettings, stop: Event
     ) -> ComparisonPlan:
-        """The plan once the statements that may still mend its structures are in the target.
+        """Return the plan, made anew once the statements that may still correct its structures are in the target.
 
-        Structures that differ are no difference while such a statement may be under way.
+        While such a statement may be under way, structures that differ do not count as a difference.
         """
         if not any(fault.different for fault in plan.faults) or not any(watch.followed for watch in watches):
             return plan
@@ -136,6 +200,10 @@ class CompareSubject:
         return replace(again, faults=tuple(faults))
 
 
+def _differing(tables: Sequence[TableOutcome]) -> int:
+    return sum(one.classes.total() + one.beyond for one in tables)
+
+
 def check_table_rules(rules: Sequence[str]) -> None:
     """Raise typer.BadParameter for a `--table` that is no rule of a table filter."""
     for rule in rules:
@@ -146,7 +214,7 @@ def check_table_rules(rules: Sequence[str]) -> None:
 
 
 def task_subject(files: TaskFiles, wish: CompareWish) -> CompareSubject:
-    """What a task's files say. Raises ConfigError."""
+    """Return the ends that a task's files name. Raises ConfigError."""
     configs = files.subtasks
     first = configs[0]
     chosen = TableFilter(tuple(wish.tables), first.case_sensitive) if wish.tables else None
@@ -162,7 +230,7 @@ def task_subject(files: TaskFiles, wish: CompareWish) -> CompareSubject:
 
 
 def diff_subject(file: DiffFile, folder: Path | None = None) -> CompareSubject:
-    """What a file of sync-diff-inspector says, whose `output-dir` is `folder`.
+    """Return the ends that a file of sync-diff-inspector names, whose `output-dir` is `folder`.
 
     Raises ConfigError for a password that can't be read.
     """
@@ -207,7 +275,7 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def compare_files(task: Path, sources: Sequence[Path], wish: CompareWish) -> int:
-    """Compare what a task's files name, and print the outcome; the exit code. What can't be done is told on stderr."""
+    """Compare what a task's files name, and print the outcome; return the exit code. An error is printed on stderr."""
     return _told(lambda: task_subject(load_files(task, sources), wish), wish)
 
 
@@ -216,7 +284,7 @@ def _told(
     wish: CompareWish,
     keep: Callable[[ComparisonOutcome], None] = lambda outcome: None,
 ) -> int:
-    """The exit code. An error is no difference, so it is never that of one."""
+    """Run the comparison, show its errors, and return the exit code. No error has the exit code of a difference."""
     try:
         found = _compare(subject(), wish)
         keep(found)
@@ -242,14 +310,38 @@ def _compare(subject: CompareSubject, wish: CompareWish) -> ComparisonOutcome:
         tell(f"note: {notice}")
     check_java(subject.spark.master)
     stop = Event()
-    with _signals(stop, tell) as listen, closing(Engine(wish.log.with_suffix(".spark.log"))) as engine:
-        tell("starting Spark")
-        session = engine.session(subject.spark)
-        listen()  # pyspark has put a handler of its own into place
+    with signals(stop, tell) as listen, spark_session(subject, wish.log, tell, listen) as session:
         found = subject.compare(wish.settings, session, tell, stop, wish.sql)
+        if wish.repair is not None and not stop.is_set() and _differing(found.tables):
+            if wish.repair(repair_question(found, subject.target)):
+                found = subject.repair(found, wish.settings, session, tell, stop)
+            else:
+                found = replace(found, notes=(*found.notes, "nothing was repaired"))
     if wish.parquet is not None:
         write_parquet(found, wish.parquet)
     return found
+
+
+@contextmanager
+def spark_session(
+    subject: CompareSubject, log: Path, tell: Callable[[str], None], listen: Callable[[], None]
+) -> Iterator[Session]:
+    """Open a Spark session for a comparison. `listen` puts the handlers of signals back, which pyspark replaces."""
+    with closing(Engine(log.with_suffix(".spark.log"))) as engine:
+        tell("starting Spark")
+        session = engine.session(subject.spark)
+        listen()
+        yield session
+
+
+def repair_question(found: ComparisonOutcome, target: Endpoint) -> str:
+    """Return the question that is asked before the target is written to."""
+    tables = [one for one in found.tables if any(one.classes[kind] for kind in DIFFERENT)]
+    counts = "; ".join(
+        f"{one.name}: " + ", ".join(f"{one.classes[kind]:,} {kind}" for kind in RowClass if one.classes[kind])
+        for one in tables
+    )
+    return f"{counts}\nMake these rows of {target.host}:{target.port} what the sources hold?"
 
 
 def show_outcome(outcome: ComparisonOutcome, write: Callable[[str], None], *, as_json: bool) -> None:
@@ -262,8 +354,8 @@ def show_outcome(outcome: ComparisonOutcome, write: Callable[[str], None], *, as
 
 
 @contextmanager
-def _signals(stop: Event, tell: Callable[[str], None]) -> Iterator[Callable[[], None]]:
-    """SIGINT and SIGTERM end the comparison behind the ranges in hand; a second one takes the usual effect.
+def signals(stop: Event, tell: Callable[[str], None]) -> Iterator[Callable[[], None]]:
+    """Let SIGINT and SIGTERM end the comparison after the ranges under way; a second one has its usual effect.
 
     Gives the way to listen again where another handler has taken the place.
     """

@@ -90,18 +90,18 @@ class EmbeddedCluster:
             raise self.errors[0]
 
     def readings(self) -> list[SubtaskStatus]:
-        """What each source does, in the order of the configs."""
+        """Return the status of each source, in the order of the configs."""
         names = [config.source_id for config in self.configs]
         hosted = self._hosted
         return [hosted[name].reading() if name in hosted else SubtaskStatus(name, "starting") for name in names]
 
     def samples(self) -> Iterator[Sample]:
-        """Every series of the workers. Any thread may ask."""
+        """Yield every series of the workers. Any thread may ask."""
         for agent in tuple(self._agents.values()):
             yield from host_samples(agent.name, agent.host)
 
     def broken_off(self) -> list[str]:
-        """The sources whose batch in hand a stop did not wait for."""
+        """Return the sources whose batch under way a stop did not wait for."""
         subtasks = [hosted.subtask for hosted in self._hosted.values()]
         return [subtask.source for subtask in subtasks if subtask is not None and subtask.broken_off]
 
@@ -129,7 +129,7 @@ class EmbeddedCluster:
             self.ended.set()
 
     def _begin(self) -> None:
-        """Each source gets its worker, then the task is started on all of them."""
+        """Give each source its worker, then start the task on all of them."""
         for config, text in zip(self.configs, self._ordered(), strict=True):
             name = config.source_id
             while f"worker-{name}" not in self.master.liveness.online():
@@ -138,12 +138,12 @@ class EmbeddedCluster:
         self.master.start_task(StartTask(task=self.texts.task), checked=True)
 
     def _ordered(self) -> list[str]:
-        """The texts of the source files in the order of the configs."""
+        """Return the texts of the source files in the order of the configs."""
         by_name = {parse_source(text).source_id: text for text in self.texts.sources}
         return [by_name[config.source_id] for config in self.configs]
 
     def _watch(self) -> None:
-        """Until all is finished, somebody stops it, or an error does."""
+        """Wait until all is finished, a user stops it, or an error does."""
         while not self.stop.wait(LOOK_SECONDS):
             self._look()
             if self._forgotten:
@@ -154,13 +154,13 @@ class EmbeddedCluster:
 
     @property
     def _forgotten(self) -> bool:
-        """Whether somebody has stopped the task by ctl."""
+        """True if a user has stopped the task by ctl."""
         name = self.configs[0].name
         return all(task != name for task, _ in self.master.cluster.state.subtasks)
 
     @property
     def _told(self) -> bool:
-        """Whether the master has heard of the workers that it is gone: whoever has stopped it waits for that."""
+        """True if the master has heard from the workers that the task has ended: a stop waits for that."""
         name = self.configs[0].name
         beats = filter(None, map(self.master.liveness.beat_of, self._agents))
         return not any(brief.task == name for beat in beats for brief in beat.subtasks)

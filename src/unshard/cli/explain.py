@@ -15,9 +15,8 @@ from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ConfigError
-from unshard.explain.asking import check_modes, table_name
 from unshard.explain.ends import Ends, connected, names_of
-from unshard.explain.finding import LEFT_OUT, STOPS, Explained, RuleFinding
+from unshard.explain.finding import LEFT_OUT, STOPS, Explained, RuleFinding, check_modes, table_name
 from unshard.explain.statement import Asked, explain_statement
 from unshard.explain.table import explain_table
 from unshard.transform.source_rules import SourceRules
@@ -28,7 +27,7 @@ _STYLES = {STOPS: "bold red", LEFT_OUT: "bold yellow", "nothing": "bold yellow",
 
 @dataclass(frozen=True, slots=True)
 class ExplainWish:
-    """What the operator asked for, as it was typed; either `table` or `sql` is set."""
+    """The operator's arguments, as they were typed; either `table` or `sql` is set."""
 
     task: Path
     sources: Sequence[Path]
@@ -81,7 +80,10 @@ def _statement(wish: ExplainWish, config: SubtaskConfig, rules: SourceRules, end
 
 
 def _configs(wish: ExplainWish) -> tuple[tuple[SubtaskConfig, ...], list[str]]:
-    """The subtasks, and the sources that no file was given for: what the rules say without it. Raises CONFIG-005."""
+    """Return the subtasks, and the sources without a file, which are explained by the rules alone.
+
+    Raises CONFIG-005.
+    """
     task, sources, _ = read_files(wish.task, wish.sources)
     given = {source.source_id for source in sources}
     bare = [one for one in task.mysql_instances if one.source_id not in given and not wish.connect]

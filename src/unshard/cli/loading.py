@@ -1,4 +1,4 @@
-"""How the programs load what they consist of."""
+"""The loading of the programs' modules."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Keep what is loaded meanwhile out of every garbage collection, also of later ones: it stays, and two hundred
-    thousand objects are much to look through.
+    """Exclude the objects that are loaded meanwhile from every later garbage collection.
 
-    Ctrl-C ends the process meanwhile as that signal ends any other, without a traceback: nothing has begun yet. For the
-    main thread.
+    They stay for the life of the process, and two hundred thousand objects take long to look through. Meanwhile Ctrl-C
+    ends the process without a traceback: nothing has begun yet. For the main thread.
     """
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeded:

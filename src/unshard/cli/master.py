@@ -1,4 +1,4 @@
-"""`unshard master`: one master until it is told to stop."""
+"""`unshard master`: one master until a signal stops it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import Any
 from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
-from unshard.config.cipher import use_key
 from unshard.config.files import load_process
 from unshard.config.processes import MasterConfig
 from unshard.config.redact import hidden
-from unshard.config.secret import read_secret
+from unshard.config.secret import read_secret, use_key
 from unshard.errors import ConfigError, Where
 from unshard.log import configure
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.web.audit import AuditLog
+from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
-from unshard.web.worker_link import WorkerLinks
 
 LOOK_SECONDS = 0.5
 

@@ -35,14 +35,16 @@ def print_list() -> None:
 
 
 def dashboard_text() -> str:
-    from unshard.metrics.monitoring import dashboard
+    """Return the dashboard for Grafana, as JSON."""
+    from unshard.metrics.registry import dashboard
 
     return json.dumps(dashboard(), indent=2) + "\n"
 
 
 def alerts_text() -> str:
+    """Return the alert rules for Prometheus, as YAML."""
     import yaml
 
-    from unshard.metrics.monitoring import rules
+    from unshard.metrics.registry import rules
 
     return HEAD + yaml.safe_dump(rules(), sort_keys=False, width=120, allow_unicode=True)

@@ -15,25 +15,27 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def utc_now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def utc_text(time: datetime) -> str:
+    """Return a time in UTC as text, to the second."""
     return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def stamped(text: str, level: Level) -> str:
-    """The text with time and level before its first line, and without control codes."""
+    """Return the text with time and level before its first line, and without control codes."""
     return f"{utc_text(utc_now())} {level:<5} {_CONTROLS.sub('?', text)}"
 
 
 def unstamped(line: str) -> str:
-    """The line as a terminal has it."""
+    """Return the line without time and level, as a terminal shows it."""
     return _STAMP.sub("", line, count=1)
 
 
 def error_text(text: str, stream: TextIO) -> str:
-    """An error as the stream is to have it."""
+    """Return an error's text in the form for the stream: with a time and level unless it is a terminal."""
     return text if stream.isatty() else stamped(text, "ERROR")
 
 
@@ -45,9 +47,10 @@ class Printer:
 
     @property
     def is_terminal(self) -> bool:
+        """True if the output is a terminal."""
         return self.console.is_terminal
 
     def tell(self, text: str, level: Level = "INFO") -> None:
-        """One line, or several of which the first has time and level where this is no terminal."""
+        """Print one line, or several of which the first has time and level where this is no terminal."""
         line = text if self.is_terminal else stamped(text, level)
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)

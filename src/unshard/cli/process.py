@@ -1,4 +1,4 @@
-"""How a command ends by an error."""
+"""The end of a command by an error."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _T = TypeVar("_T")
 
 
 def guarded(work: Callable[[], _T], form: Callable[[str], str] = str) -> _T:
-    """What a command's work returns; an UnshardError, or each of a group, is told on stderr, and exit code 1.
+    """Return the result of a command's work. Print an UnshardError, or each of a group, on stderr; exit with code 1.
 
-    `form` gives an error's text the form that stderr has it in.
+    `form` converts the text of an error to its form on stderr.
     """
     try:
         return work()
@@ -38,7 +38,7 @@ def guarded(work: Callable[[], _T], form: Callable[[str], str] = str) -> _T:
 
 @contextmanager
 def stopped_by_signal(stop: Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; a second SIGINT breaks off."""
+    """Let SIGINT and SIGTERM set `stop`; a second SIGINT ends the process."""
 
     def ask(number: int, frame: object) -> None:
         del frame

@@ -1,4 +1,7 @@
-"""`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends."""
+"""`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends.
+
+A file beside the run's log says which run it is, when it ended and why; `unshard ctl` tells it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import signal
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -17,26 +21,24 @@ import typer
 
 from unshard.checks.result import DEFAULT_LIMIT, grouped
 from unshard.checks.run import check_task, found_of, require
-from unshard.cli.display import show
+from unshard.cli.display import JsonStatus, show
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
-from unshard.cli.json_status import JsonStatus
 from unshard.cli.printer import Printer
-from unshard.cli.run_record import address_in, recorded
 from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
-from unshard.ctl.runs import RECORD_SUFFIX, SUFFIX
+from unshard.ctl.runs import RECORD_SUFFIX, SUFFIX, RunRecord, is_alive, named_in, record_in, write_record
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
 from unshard.operate.reset import look, undo
-from unshard.spark.address import check_java
+from unshard.spark.address import check_java, local_slots
 from unshard.web.audit import AuditLog
+from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
-from unshard.web.worker_link import WorkerLinks
-from unshard.worker.engine import Engine
+from unshard.worker.engine import NOT_STARTED, Engine
 from unshard.worker.source_worker import builder
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
@@ -62,9 +64,9 @@ def run_task(
 
     `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
     can write nothing from then on and stops. `reset`: the tables that it has made or filled go too (`operate.reset`),
-    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets how the run stands. `opens`: a
+    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets the status of the run. `opens`: a
     browser shows the page of the run.
-    Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
+    Raises the UnshardError of the source that failed first, after the others have finished the batch under way.
     """
     task, configs = files.task, files.subtasks
     for notice in files.notices:
@@ -75,7 +77,7 @@ def run_task(
         recorded(log_file.with_suffix(RECORD_SUFFIX), task.name, redact=log is not None and log.redact) as run,
         status.over(stop) if status is not None else nullcontext(),
         _signals(stop, printer) as listen,
-        closing(Engine(log_file.with_suffix(".spark.log"))) as engine,
+        closing(_engine(log_file, stop, printer)) as engine,
     ):
         check_java(task.spark.master)
         printer.tell(f"checking the target and {_count(len(configs), 'source')}")
@@ -85,14 +87,13 @@ def run_task(
         if remove_meta and not stop.is_set():
             forget(configs[0])
             _check(task, configs, printer)  # now as a task that begins
-        if not stop.is_set():
-            printer.tell("starting Spark")
+        if not stop.is_set() and not local_slots(task.spark.url):
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
                 engine.session(task.spark)
                 engine.warm()
             listen()  # pyspark has put a handler of its own into place
         texts = Texts(files.texts[0], files.texts[1:])
-        crew = EmbeddedCluster(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
+        crew = EmbeddedCluster(configs, texts, builder(engine.lazy), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), printer) as address:
                 run.at(address)
@@ -101,20 +102,43 @@ def run_task(
                 show(printer, crew.readings, crew.ended, partial(status.look, stop) if status is not None else None)
             if status is not None:
                 status.sources = crew.readings()
-            try:
-                crew.join()
-            except UnshardError as error:
-                error.values.setdefault("task_file", shlex.quote(str(files.path)))
-                raise
+            _join(crew, files.path)
         run.over("somebody stopped it" if stop.is_set() else "it finished")
     for source in crew.broken_off():
         printer.tell(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it", "WARN")
     printer.tell("finished" if not stop.is_set() else "stopped; the same command goes on from here")
 
 
+def _join(crew: EmbeddedCluster, task_file: Path) -> None:
+    """Wait for the end of the run. Raises the UnshardError of the source that failed first.
+
+    A job that would have had to start Spark while the run is being stopped is no failure: its batch stays open.
+    """
+    try:
+        crew.join()
+    except UnshardError as error:
+        if error.code == NOT_STARTED:
+            return
+        error.values.setdefault("task_file", shlex.quote(str(task_file)))
+        raise
+
+
+def _engine(log_file: Path, stop: Event, printer: Printer) -> Engine:
+    """Return the Spark of the run. Its start is told when it happens."""
+    return Engine(
+        log_file.with_suffix(".spark.log"),
+        stop,
+        printer.tell,
+        lambda error: printer.tell(f"Spark does not start, and large batches need it: {error}", "WARN"),
+    )
+
+
 @contextmanager
 def _served(crew: EmbeddedCluster, addr: str, file: Path, printer: Printer) -> Iterator[str]:
-    """The API of the crew's master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
+    """Serve the API of the cluster's master at `addr`; `file` has the address meanwhile.
+
+    Raises ClusterError 050, 051.
+    """
     links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
     server = WebServer(master_app(crew.master, AuditLog(""), links.client, crew.samples), ListenerConfig(), addr)
     server.start()
@@ -131,7 +155,7 @@ def _served(crew: EmbeddedCluster, addr: str, file: Path, printer: Printer) -> I
 
 @contextmanager
 def _unless(stop: Event) -> Iterator[None]:
-    """What fails once it was asked to stop is no failure of the run; it is in the log."""
+    """Log an UnshardError, and do not raise it, where it is raised after the stop was asked for."""
     try:
         yield
     except UnshardError as error:
@@ -155,7 +179,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], printer: Printer) -> None:
-    """The checks of `ctl check-task`: warnings are told, a failure raises CheckError."""
+    """Run the checks of `ctl check-task`: print warnings. Raises CheckError for a failure."""
     report = check_task(task, configs)
     found = [found_of(result, one) for result, one in report.findings("warn")]
     groups = grouped(found)
@@ -168,13 +192,12 @@ def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], printer: Printer)
 
 @contextmanager
 def _signals(stop: Event, printer: Printer) -> Iterator[Callable[[], None]]:
-    """SIGINT, SIGTERM and SIGHUP set `stop`; a second one takes the usual effect, and loses nothing either. Gives the
-    way to listen again where another handler has taken the place.
+    """Let SIGINT, SIGTERM and SIGHUP set `stop`; yield the way to listen again where another handler replaced this one.
 
-    SIGHUP is the terminal that is gone, told once or twice: nothing is printed there any more. One that is ignored from
-    the start, by nohup, stays so.
+    A second signal has its usual effect, and loses nothing either. SIGHUP comes once or twice when the terminal is
+    closed: nothing is printed there any more. A SIGHUP that is ignored from the start, by nohup, stays ignored.
 
-    Around the start and the end too: a JVM whose parent is interrupted while it starts may stay for ever.
+    Used around the start and the end too: a JVM whose parent is interrupted while it starts may stay for ever.
     """
 
     def ask(number: int, frame: object) -> None:
@@ -202,8 +225,80 @@ def _signals(stop: Event, printer: Printer) -> Iterator[Callable[[], None]]:
 
 
 def _leave(terminal: Sequence[int]) -> None:
-    """Let what is printed from here on go nowhere: a terminal that is gone refuses it."""
+    """Discard what is printed from here on: a closed terminal refuses it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in terminal:
         os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+# The file beside a run's log that says which run it is, when it ended and why; `unshard ctl` tells it.
+
+
+@dataclass(slots=True)
+class RunFile:
+    """The record of a run that lives. `redact`: values of rows must not be written."""
+
+    file: Path
+    record: RunRecord
+    redact: bool
+
+    def at(self, address: str) -> None:
+        """Record the address of the run's API."""
+        self._write(replace(self.record, address=address))
+
+    def over(self, outcome: str) -> None:
+        """Record that the run has ended."""
+        self._write(replace(self.record, ended=_now(), outcome=outcome))
+
+    def failed(self, error: BaseException) -> None:
+        """Record that the error ended the run."""
+        told = type(error).__name__
+        if isinstance(error, UnshardError):
+            told = error.code if self.redact else str(error)
+        self.over(f"it was ended by {told}")
+
+    def _write(self, record: RunRecord) -> None:
+        self.record = record
+        write_record(self.file, record)
+
+
+@contextmanager
+def recorded(file: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
+    """Keep the record while the run lives, and after its end. One beside it, where the file is of another that lives.
+
+    A failure that comes up through here is its end's reason.
+    """
+    before = record_in(file)
+    if before is not None and not before.ended and is_alive(before.address):
+        file = file.with_stem(f"{file.stem}.{os.getpid()}")
+    run = RunFile(file, RunRecord(task, _now()), redact)
+    write_record(file, run.record)
+    try:
+        yield run
+    except BaseException as error:
+        run.failed(error)
+        raise
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+# The file beside a run's log that says where its API is: `unshard ctl` in that folder finds the run by it.
+
+
+@contextmanager
+def address_in(file: Path, address: str) -> Iterator[None]:
+    """Write `address` (HOST:PORT) to the file, and remove the file at the end.
+
+    Where the file names another run that is alive, a file beside it is used, with the port in its name.
+    """
+    if is_alive(named_in(file)):
+        file = file.with_stem(f"{file.stem}.{address.rpartition(':')[2]}")
+    file.write_text(f"{address}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        if named_in(file) == address:
+            file.unlink()

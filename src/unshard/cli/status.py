@@ -14,7 +14,7 @@ from unshard.source.upstream import Upstream
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import Recorded, read_recorded
 from unshard.target.row_counts import COUNTS
-from unshard.worker.watch import UpstreamWatch
+from unshard.worker.status import UpstreamWatch
 
 _UNKNOWN = "unknown: the source can't be asked"
 
@@ -70,7 +70,7 @@ def _ledger(recorded: Recorded) -> list[str]:
 
 
 def _form(config: SubtaskConfig, recorded: Recorded, upstream: Upstream | None) -> dict[str, Any]:
-    """DM's names of `query-status` where it has them."""
+    """Return the status with DM's names of `query-status` where it has them."""
     location = recorded.location
     sync = None
     if location is not None:
@@ -95,7 +95,10 @@ def _form(config: SubtaskConfig, recorded: Recorded, upstream: Upstream | None) 
 
 
 def _result(recorded: Recorded) -> dict[str, Any] | None:
-    """The error that stopped it, and where; None for a source that runs or was stopped in good order."""
+    """Return the error that stopped the source, and its position.
+
+    None for one that runs or was stopped in good order.
+    """
     stopped = recorded.stopped
     if stopped is None:
         return None

@@ -1,4 +1,4 @@
-"""`unshard worker`: one worker until it is told to stop."""
+"""`unshard worker`: one worker until a signal stops it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
-from unshard.config.cipher import use_key
 from unshard.config.files import load_process
 from unshard.config.processes import WorkerConfig
 from unshard.config.redact import hidden
+from unshard.config.secret import use_key
 from unshard.log import configure
 from unshard.web.audit import AuditLog
-from unshard.web.master_link import HttpMasterLink
+from unshard.web.links import HttpMasterLink
 from unshard.web.server import WebServer
 from unshard.web.worker_app import worker_app
 from unshard.worker.agent import Agent
@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.5
 
 
 def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) -> None:
-    """Serve until SIGINT or SIGTERM; batches in hand are ended then.
+    """Serve until SIGINT or SIGTERM; batches under way are ended then.
 
     Raises ConfigError, and ClusterError where it can't begin.
     """
@@ -39,7 +39,7 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
     use_key(config.secret_key_path)
     link = HttpMasterLink(config.masters, config)
     engine = Engine(Path(config.spark_log).absolute())
-    means = Means(config.name, builder(engine.session), config.wait_time_on_stop, config.relay_dir)
+    means = Means(config.name, builder(engine.lazy), config.wait_time_on_stop, config.relay_dir)
     agent = Agent("", link, means)
     own = hidden(config.model_dump(mode="json", by_alias=True))
     app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host), own)

@@ -1,7 +1,7 @@
 """Looking again at the keys that differ, until it is known whether they do.
 
-Nothing is held meanwhile: writers go on, and so does the task. A row of the target can be older than that of the
-source, since its change is under way. So each key is looked at again once the target has all that the source held at
+Nothing is locked meanwhile: writers go on, and so does the task. A row of the target can be older than that of the
+source, since its change is under way. So each key is looked at again once the target has all that the source had at
 the look before:
 
 | the look shows | then |
@@ -26,11 +26,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from unshard.compare.executor.look import Key, KeyLook, LookOrder, SeenRow, look_again
+from unshard.compare.pace import SourceLoad
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.result import RowClass, RowDifference, TableOutcome
 from unshard.compare.tables import ComparedTable
-from unshard.dump.outcome import disclose
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, disclose
 from unshard.model.change import Op
 
 RunTasks = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
@@ -47,9 +47,17 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Suspect:
-    """A key that differs, and what was seen of it. `since` is where the sources wrote before the first equal look."""
+    """A key that differs, and what the last look has seen of it. There are many: only a few keep the rows themselves.
+
+    `state` stands for both sides. `source` is the hash of the only row in the sources, None of no row; of a table
+    without a key how often the row is there. `single`: there was one row in the sources at most. `last` has the rows of
+    those that are to be shown. `since` is where the sources wrote before the first equal look.
+    """
 
     key: Key
+    state: int | None = None
+    source: int | None = None
+    single: bool = False
     last: KeyLook | None = None
     looks: int = 0
     since: Mapping[str, LogPlace | None] = field(default_factory=dict)
@@ -77,7 +85,10 @@ class ChasedTable:
 
 @dataclass(frozen=True, slots=True)
 class KeyChase:
-    """Settles the suspects of all tables. `patience_seconds` bounds the whole; `limit` the rows kept of a table."""
+    """Settles the suspects of all tables. `patience_seconds` bounds the whole; `limit` the rows kept of a table.
+
+    The rows of a look are read with their values only for as many keys of a table as may still be kept.
+    """
 
     run: RunTasks
     watches: Sequence[SourceWatch]
@@ -86,59 +97,79 @@ class KeyChase:
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
     at_once: int = 0
+    load: SourceLoad | None = None
 
     def settle(self, tables: Sequence[ChasedTable]) -> None:
-        """Look until all is settled or time is up. What is left then is in flight. Raises SourceError, TargetError."""
-        deadline = time.monotonic() + self.patience_seconds
+        """Look until all is settled or time is up; the remaining ones are in flight. Raises SourceError, TargetError.
+
+        Rests for the sources' sake don't count.
+        """
+        begun, rested = time.monotonic(), self.rested
         if not any(one.suspects for one in tables):
             return
         place = newest_places(self.watches)
         while _open_keys(tables):
+            deadline = begun + self.patience_seconds + self.rested - rested
             passed = wait_until_passed(self.watches, place, deadline, self.stopped)
             before = newest_places(self.watches)
-            self._look(tables, before, place, passed)
+            self.look(tables, before, passed)
             place = newest_places(self.watches)
             left = _open_keys(tables)
             if left:
                 self.tell(f"{left:,} keys to look at again")
-            if time.monotonic() >= deadline or self.stopped():
+            if time.monotonic() >= begun + self.patience_seconds + self.rested - rested or self.stopped():
                 break
             if left:
                 time.sleep(random.uniform(0.2, 1.0) * _PAUSE_SECONDS)
         self.give_up(tables)
 
+    @property
+    def rested(self) -> float:
+        """Seconds for which it has rested."""
+        return self.load.rested if self.load is not None else 0.0
+
     def give_up(self, tables: Sequence[ChasedTable]) -> None:
-        """Tell of all that is not settled as in flight."""
+        """Report all that is not settled as in flight."""
         for one in tables:
             self._give_up(one)
 
-    def _look(
-        self,
-        tables: Sequence[ChasedTable],
-        before: Mapping[str, LogPlace | None],
-        last: Mapping[str, LogPlace | None],
-        passed: frozenset[str],
+    def look(
+        self, tables: Sequence[ChasedTable], before: Mapping[str, LogPlace | None], passed: frozenset[str]
     ) -> None:
-        works = [(one, keys) for one in tables for keys in _dealt(one)]
+        """Look at all suspects once, and settle those of which enough is known. Raises SourceError, TargetError.
+
+        `before` is where the sources write, asked right before. `passed` are the sources of which the target has all
+        that they had at the look before.
+        """
+        works = [
+            (one, LookOrder(one.table, keys, shown=at < self.limit - len(one.outcome.differences)))
+            for one in tables
+            for at, keys in _dealt(one)
+        ]
         step = min(self.at_once or TASKS_AT_ONCE, TASKS_AT_ONCE)
         for start in range(0, len(works), step):
             some = works[start : start + step]
-            outcomes = self.run([pickle.dumps(LookOrder(one.table, keys)) for one, keys in some], look_again)
+            outcomes = self.run([pickle.dumps(order) for _, order in some], look_again)
             after = newest_places(self.watches)
-            for (one, keys), outcome in zip(some, outcomes, strict=True):
+            busy = 0.0
+            for (one, order), outcome in zip(some, outcomes, strict=True):
                 try:
-                    looks = [KeyLook.from_dict(form) for form in disclose(outcome)]
+                    found = disclose(outcome)
                 except UnshardError as error:
                     if not any(str(known) == str(error) for known in one.outcome.errors):
                         one.outcome.errors.append(error)
                     continue
+                busy += found["source_seconds"]
+                looks = [KeyLook.from_dict(form) for form in found["looks"]]
                 late = any(shard.source not in passed for shard in one.table.shards)
-                self._judge_all(one, keys, looks, before, after, late=late)
+                self._judge_all(one, order, looks, before, after, late=late)
+            if self.load is not None:
+                self.load.rest(busy)
 
     def _judge_all(
         self,
         one: ChasedTable,
-        keys: Sequence[Key],
+        order: LookOrder,
         looks: Sequence[KeyLook],
         before: Mapping[str, LogPlace | None],
         after: Mapping[str, LogPlace | None],
@@ -146,7 +177,7 @@ class KeyChase:
         late: bool,
     ) -> None:
         seen = {look.key: look for look in looks}
-        for key in keys:
+        for key in order.keys:
             suspect = one.suspects[key]
             look = seen.get(key)
             if look is None:  # the target takes it for equal to another one of these keys
@@ -155,16 +186,19 @@ class KeyChase:
             if _settled(one, suspect, look, late=late):
                 del one.suspects[key]
                 continue
-            same = suspect.last is not None and _state(suspect.last) == _state(look)
-            if late or not same:
+            state = hash(_state(look))
+            if late or suspect.state != state:
                 suspect.looks, suspect.since = (0 if late else 1), before
             else:
                 suspect.looks += 1
-            suspect.last = look
+            suspect.state, suspect.single = state, len(look.source) <= 1
+            suspect.source = _only_row(one.table, look)
+            suspect.last = look if order.shown else None
             quiet = all(
                 suspect.since.get(shard.source) == after.get(shard.source) is not None for shard in one.table.shards
             )
-            if suspect.looks >= (QUIET_LOOKS if quiet else BUSY_LOOKS):
+            room = len(one.outcome.differences) < self.limit
+            if suspect.looks >= (QUIET_LOOKS if quiet else BUSY_LOOKS) and (order.shown or not room):
                 self._tell_of(one, look, _class_of(one.table, look))
                 del one.suspects[key]
 
@@ -183,16 +217,36 @@ def _open_keys(tables: Sequence[ChasedTable]) -> int:
     return sum(len(one.suspects) for one in tables)
 
 
-def _dealt(one: ChasedTable) -> Iterator[tuple[Key, ...]]:
-    """The keys of a table by task, those together that the target may take for one; few tasks where each reads all."""
+def _dealt(one: ChasedTable) -> Iterator[tuple[int, tuple[Key, ...]]]:
+    """Yield a table's keys by task, with the number of those before them.
+
+    Keys that the target may take for one stay together. There are few tasks where each reads all rows.
+    """
     keys = sorted(one.suspects, key=lambda key: [text.casefold() for text in key])
     size = KEYS_AT_ONCE if one.table.key else HASHES_AT_ONCE
     for start in range(0, len(keys), size):
-        yield tuple(keys[start : start + size])
+        yield start, tuple(keys[start : start + size])
 
 
 def _state(look: KeyLook) -> tuple[object, ...]:
-    return tuple(sorted((row.shard or 0, row.digest, n) for row, n in side) for side in (look.source, look.target))
+    return tuple(
+        tuple(sorted((row.shard or 0, row.digest, n) for row, n in side)) for side in (look.source, look.target)
+    )
+
+
+def _only_row(table: ComparedTable, look: KeyLook) -> int | None:
+    if not table.key:
+        return sum(count for _, count in look.source)
+    return look.source[0][0].digest if len(look.source) == 1 else None
+
+
+def _arrived(table: ComparedTable, suspect: Suspect, look: KeyLook) -> bool:
+    """Return whether the target has the row that the sources had at the look before."""
+    if suspect.state is None or not suspect.single:
+        return False
+    if not table.key:
+        return sum(count for _, count in look.target) == suspect.source
+    return (look.target[0][0].digest if look.target else None) == suspect.source
 
 
 def _digests(side: Sequence[tuple[SeenRow, int]]) -> Counter[int]:
@@ -203,12 +257,12 @@ def _digests(side: Sequence[tuple[SeenRow, int]]) -> Counter[int]:
 
 
 def _settled(one: ChasedTable, suspect: Suspect, look: KeyLook, *, late: bool) -> bool:
-    """Whether the key needs no further look, since it is equal, or its row is left out by a rule."""
+    """Return whether the key needs no further look: it is equal, or a rule leaves its row out."""
     single = len(look.source) <= 1 and len(look.target) <= 1
     if single and _digests(look.source) == _digests(look.target):
         return True
     if not one.table.key:
-        return suspect.last is not None and not late and _digests(look.target) == _digests(suspect.last.source)
+        return not late and _arrived(one.table, suspect, look)
     if not single:
         return False
     if look.source and look.target and look.source[0][0].rest == look.target[0][0].rest:
@@ -217,8 +271,7 @@ def _settled(one: ChasedTable, suspect: Suspect, look: KeyLook, *, late: bool) -
     if look.source and not look.target and look.source[0][0].left_out:
         one.outcome.left_out += 1
         return True
-    last = suspect.last
-    return last is not None and len(last.source) <= 1 and not late and _digests(look.target) == _digests(last.source)
+    return not late and _arrived(one.table, suspect, look)
 
 
 def _class_of(table: ComparedTable, look: KeyLook) -> RowClass:
@@ -233,7 +286,7 @@ def _class_of(table: ComparedTable, look: KeyLook) -> RowClass:
 
 
 def _rule_behind(table: ComparedTable, look: KeyLook) -> str:
-    """The filter of the task that may have made the difference, by the changes that it leaves out."""
+    """Return the filter of the task that may have made the difference, by the changes that it excludes; "" for none."""
     here, there = (sum(count for _, count in side) for side in (look.source, look.target))
     for shard in table.shards:
         for rule in shard.filters:
@@ -246,7 +299,7 @@ def _rule_behind(table: ComparedTable, look: KeyLook) -> str:
 
 
 def _ops(rule: object) -> frozenset[Op]:
-    """The changes that a rule may leave out."""
+    """Return the kinds of changes that a rule may exclude."""
     events = getattr(rule, "events", None)
     if events is not None:
         named = {"insert": (Op.INSERT,), "update": (Op.UPDATE_BEFORE, Op.UPDATE_AFTER), "delete": (Op.DELETE,)}
@@ -266,5 +319,7 @@ def _difference(table: ComparedTable, look: KeyLook, kind: RowClass) -> RowDiffe
     times = (counts[0], counts[1]) if not table.key else (1, 1)
     rule = _rule_behind(table, look) if kind is RowClass.UNCLEAR else ""
     values = target.values if target is not None else None
-    literals = look.key if table.key else ()
-    return RowDifference(kind, key, source, values, columns, times, rule, literals)
+    literals, row_hash = (look.key, "") if table.key else ((), look.key[0])
+    own = [table.shards[row.shard or 0] for row, _ in look.source] or table.shards
+    shaped_by = tuple(dict.fromkeys(name for shard in own for name in shard.rules))
+    return RowDifference(kind, key, source, values, columns, times, rule, literals, row_hash, shaped_by)

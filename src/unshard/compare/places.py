@@ -1,4 +1,4 @@
-"""How far a source has written its binlog, and how far the target is on record to have it."""
+"""Positions: the end of a source's binlog, and the checkpoint of the target."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import MySQLdb
 
-from unshard.compare.executor.rows import ATTEMPTS
+from unshard.compare.executor.rows import asked_again
 from unshard.compare.sides import SourceSide
+from unshard.dump.files import table_of_file
 from unshard.errors import UnshardError
+from unshard.load.checkpoint import INIT, LoadTables
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import identify, status_statement
-from unshard.retry import retrying
 from unshard.target.checkpoint import load_checkpoint, load_upstream
 from unshard.target.meta import MetaTables
 
@@ -33,7 +34,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class SourceWatch:
-    """Tells the places of one source; on connections of their own, opened for each question."""
+    """Reads the positions of one source. Each call opens its own connection."""
 
     side: SourceSide
     target: Endpoint
@@ -41,15 +42,16 @@ class SourceWatch:
 
     @property
     def followed(self) -> bool:
+        """True if the target is known to follow the source."""
         return self.side.follows and self.meta is not None
 
     def newest(self) -> LogPlace | None:
-        """Where the source writes now: all that was to be seen there before the call lies before it. None: nowhere.
+        """Return the end of the source's binlog; all commits seen before the call lie before it.
 
-        Raises SourceError. Of a source that is not followed nobody needs to know: None where it does not tell.
+        None: the source has no binlog, or is not followed and can't be asked. Raises SourceError.
         """
         try:
-            return retrying(self._newest, attempts=ATTEMPTS)
+            return asked_again(self._newest)
         except UnshardError:
             if self.followed:
                 raise
@@ -62,8 +64,8 @@ class SourceWatch:
         return LogPlace(server.uuid, Position(str(found[0][0]), int(found[0][1]))) if found else None
 
     def applied(self) -> LogPlace | None:
-        """Up to where all changes are in the target; None where that is not on record. Raises TargetError."""
-        return retrying(self._applied, attempts=ATTEMPTS) if self.meta is not None else None
+        """Return the position up to which all changes are in the target; None without a record. Raises TargetError."""
+        return asked_again(self._applied) if self.meta is not None else None
 
     def _applied(self) -> LogPlace | None:
         assert self.meta is not None
@@ -80,15 +82,29 @@ class SourceWatch:
         return LogPlace(server, (checkpoint.held or checkpoint.location).position)
 
     def has_passed(self, place: LogPlace | None) -> bool:
-        """Whether the target has all up to there. A source that is not followed has nothing to wait for."""
+        """Return whether the target has all up to there; True for a source that is not followed."""
+        return not self.followed or (place is not None and _reaches(self.applied(), place))
+
+    def left_for_another(self, place: LogPlace | None) -> LogPlace | None:
+        """Return the end of the binlog of the server that the task follows now, if it is another one than the place's.
+
+        None: the same server, or the source is not followed. Raises SourceError, TargetError.
+        """
         if not self.followed or place is None:
-            return not self.followed
+            return None
         applied = self.applied()
-        return applied is not None and applied.server == place.server and applied.position >= place.position
+        if applied is None or applied.server == place.server:
+            return None
+        newest = self.newest()
+        return newest if newest is not None and newest.server == applied.server else None
+
+
+def _reaches(applied: LogPlace | None, place: LogPlace) -> bool:
+    return applied is not None and applied.server == place.server and applied.position >= place.position
 
 
 def recorded_tables(target: Endpoint, meta: MetaTables, source: str) -> frozenset[TableName] | None:
-    """The tables of a source that the checkpoint has; None where there is no checkpoint. Raises TargetError."""
+    """Return the tables of the source's checkpoint; None where there is no checkpoint. Raises TargetError."""
     with session(target, "target") as connection:
         try:
             found = load_checkpoint(connection, meta, source)
@@ -99,8 +115,17 @@ def recorded_tables(target: Endpoint, meta: MetaTables, source: str) -> frozense
     return frozenset(name for name in found.tables if name.table) if found is not None else None
 
 
+def loaded_tables(target: Endpoint, meta: MetaTables, source: str) -> frozenset[TableName] | None:
+    """Return the tables of a source whose rows were loaded; None where no load is on record. Raises TargetError."""
+    load = LoadTables(meta.schema, meta.task, source)
+    with session(target, "target") as connection:
+        if not load.exist(connection) or load.read_status(connection) == INIT:
+            return None
+        return frozenset(name for file in load.states(connection) if (name := table_of_file(file)) is not None)
+
+
 def newest_places(watches: Sequence[SourceWatch]) -> dict[str, LogPlace | None]:
-    """By source, where it writes now. Raises SourceError."""
+    """Return the end of each source's binlog. Raises SourceError."""
     return {watch.side.source: watch.newest() for watch in watches}
 
 
@@ -110,12 +135,22 @@ def wait_until_passed(
     deadline: float,
     stopped: Callable[[], bool],
 ) -> frozenset[str]:
-    """Wait until the target has all up to these places; the sources that it was in time for. Raises TargetError."""
+    """Wait until the target has all up to these places. Return the sources that were in time.
+
+    Where a source fails over meanwhile, the end of the new server's binlog takes the place of its own: the task never
+    comes to a position of the old one. Raises SourceError, TargetError.
+    """
     passed: set[str] = set()
+    wanted = dict(places)
     while True:
-        passed.update(
-            w.side.source for w in watches if w.side.source not in passed and w.has_passed(places[w.side.source])
-        )
+        for watch in watches:
+            source = watch.side.source
+            if source in passed:
+                continue
+            if watch.has_passed(wanted[source]):
+                passed.add(source)
+            else:
+                wanted[source] = watch.left_for_another(wanted[source]) or wanted[source]
         if len(passed) == len(watches) or time.monotonic() >= deadline or stopped():
             return frozenset(passed)
         time.sleep(_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""What is compared: found out on both ends before the first row is read. What can't be compared is told, and left."""
+"""Plans a comparison from the structures of both ends. A table that can't be compared is reported and left out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.compare.executor.canonical import form_of, members_known
-from unshard.compare.executor.checksum import server_side
+from unshard.compare.executor.canonical import form_of, members_known, server_side
 from unshard.compare.ranges import in_order, is_text_mapped
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
@@ -26,13 +25,14 @@ from unshard.transform.column_mapping import ID_LIMIT
 from unshard.transform.extract import constants
 
 NO_TABLE = "COMPARE-001"
+_ABSENT, _DENIED = frozenset({1049, 1146}), frozenset({1044, 1142, 1143})
 _NO_KEY = frozenset({"float", "double", "json", "bit", "vector"}) | GEOMETRIES | (BYTES - {"binary", "varbinary"})
 _ROWS = "SELECT COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFault:
-    """What of a table can't be compared, or differs already. `table` is the target's; None: all tables."""
+    """A reason why a table can't be compared, or a structure that differs. `table` is the target's; None: all."""
 
     table: TableName | None
     error: UnshardError
@@ -72,7 +72,7 @@ def plan_comparison(
     wanted: Callable[[TableName], bool],
     wish_for: Callable[[TableName], TableWish],
 ) -> ComparisonPlan:
-    """Ask both ends. `recorded` are the tables of each source that the task's checkpoint has; None: it has none.
+    """Ask both ends. `recorded` are the tables of each source on record in the target; None: there is no record.
 
     Raises TargetError where the target can't be asked, CompareError COMPARE-007 where no table is left at all.
     """
@@ -133,7 +133,10 @@ def _list_table(side: SourceSide, connection: Any, name: TableName, count: int, 
 
 
 def _break(side: SourceSide, recorded: frozenset[TableName] | None, listing: _Listing) -> None:
-    """A source that could not be read may hold rows of the tables that it has on record; of any, without a record."""
+    """Mark the tables that a source which could not be read may have rows of.
+
+    They are the tables that it has on record; all tables where it has no record.
+    """
     if recorded is None:
         listing.all_broken = True
         return
@@ -158,8 +161,7 @@ class _Maker:
     def make(self) -> ComparedTable:
         there = read_table(self.connection, self.name)
         if there is None:
-            where = Where(self.found[0].side.source, str(self.found[0].table.name))
-            raise CompareError(NO_TABLE, where, values={"target": str(self.name)})
+            raise self._absent()
         tidb = is_tidb(self.connection)
         target = without_made_up_key(without_hashes(there), self.found[0].table)
         if tidb:
@@ -187,6 +189,19 @@ class _Maker:
             _refuse_ids(shard)
         return table
 
+    def _absent(self) -> UnshardError:
+        """Return why the target shows no table: there is none, or the account may not read it."""
+        code = NO_TABLE
+        try:
+            rows(self.connection, f"SELECT 1 FROM {self.name.quoted} LIMIT 0")
+        except MySQLdb.Error as error:
+            if error.args[0] in _DENIED:
+                code = "COMPARE-022"
+            elif error.args[0] not in _ABSENT:
+                return server_error(error, self.endpoint, "target").at(table=str(self.name))
+        where = Where(self.found[0].side.source, str(self.found[0].table.name))
+        return CompareError(code, where, values={"target": str(self.name)})
+
     def _shard(self, one: _Found, target: Table) -> ComparedShard:
         side, table = one.side, one.table
         where = Where(side.source, str(table.name))
@@ -197,10 +212,11 @@ class _Maker:
             filters = side.filters_for(table)
         except UnshardError as error:
             raise error.at(source=side.source, table=str(table.name)) from None
-        return ComparedShard(side.source, side.endpoint, table, table, settled, added, side.where, filters)
+        rules = side.rules_for(table)
+        return ComparedShard(side.source, side.endpoint, table, table, settled, added, side.where, filters, rules)
 
     def _columns(self, target: Table, shards: Sequence[ComparedShard]) -> Iterator[ComparedColumn]:
-        """The columns that all sides have. What only one side has is told."""
+        """Yield the columns that all sides have. A column of only one side is reported."""
         ignored = self.wish.ignored
         known = {column.name.lower() for column in target.columns}
         for shard in shards:
@@ -240,7 +256,10 @@ class _Maker:
         return ComparedColumn(column.name, form, server_side(every))
 
     def _key(self, target: Table, names: Sequence[str]) -> tuple[str, ...]:
-        """The first key of the target whose columns are all compared and never NULL; none: a multiset."""
+        """Return the first key of the target whose columns are all compared and never NULL.
+
+        (): the rows are a multiset.
+        """
         there = {name.lower() for name in names}
         for index in sorted(target.unique_keys, key=lambda index: (not index.primary, index.name)):
             parts = [column for column in target.columns if column.name in index.columns]
@@ -273,13 +292,13 @@ def _names_rows(column: Column) -> bool:
 
 
 def _as_tidb_sends(column: Column) -> Column:
-    """The column with the character set of the connection, in which TiDB sends all text; but for bytes."""
+    """Return the column with the connection's character set, in which TiDB sends all text but bytes."""
     text = (column.type in CHARACTERS or column.type in MEMBERS) and column.charset != "binary"
     return replace(column, charset="utf8mb4") if text else column
 
 
 def _source_column(shard: ComparedShard, name: str) -> Column | None:
-    """The column of the source that the values of that target column come from."""
+    """Return the source's column that has the values of that target column."""
     own = (column for column in dumped_columns(shard.table) if not column.period)
     added = (one.column for one in shard.constants)
     return next((column for column in (*own, *added) if column.name.lower() == name.lower()), None)
@@ -291,7 +310,7 @@ def _only(table: Table, names: Sequence[str]) -> Table:
 
 
 def _narrowed(shard: ComparedShard, names: Sequence[str]) -> ComparedShard:
-    """The shard with the columns to read: those that are compared, and the one that a mapping takes values of."""
+    """Return the shard with the columns to read: the compared ones, and those that a mapping uses."""
     more = (shard.mapping.source_column, shard.mapping.target_column) if shard.mapping is not None else ()
     readable = replace(shard.table, columns=tuple(c for c in dumped_columns(shard.table) if not c.period))
     return replace(shard, read=_only(readable, [*names, *more]))

@@ -1,4 +1,4 @@
-"""The file that a comparison goes on from: a line of JSON for each range that was compared, behind one for the plan.
+"""The file that a comparison goes on from: a line of JSON for each range that was compared, after one for the plan.
 
 A line that was cut off by the end of the process counts as not written.
 """
@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from unshard.compare.chunks import CutChunk
 from unshard.compare.executor.chunk import ChunkFinding
+from unshard.compare.pace import CutChunk
 from unshard.compare.ranges import Bound, KeyRange
 from unshard.compare.tables import ComparedTable
+from unshard.crash_point import reach
 from unshard.errors import CompareError, Where
 
 _VERSION = 1
@@ -40,7 +41,7 @@ class ProgressFile:
     _sink: TextIO | None = None
 
     def __enter__(self) -> ProgressFile:
-        """Read what is there and go on behind it. Raises CompareError COMPARE-008 for another comparison's file."""
+        """Read what the file has and go on after it. Raises CompareError COMPARE-008 for another comparison's file."""
         if self.path is None:
             return self
         kept = self._read()
@@ -63,6 +64,7 @@ class ProgressFile:
         if self._sink is not None:
             self._sink.write(json.dumps(_form(EarlierChunk(str(chunk.table.name), chunk.part, finding))) + "\n")
             self._sink.flush()
+            reach("compare-range-after")
 
     def remove(self) -> None:
         """Forget it all: the comparison is finished."""
@@ -93,7 +95,7 @@ class ProgressFile:
 
 
 def fingerprint_of(tables: Sequence[ComparedTable], **settings: Any) -> str:
-    """A digest of what is compared: another one means other ranges, or other rows in them."""
+    """Return a digest of what is compared: another one means other ranges, or other rows in them."""
     described = [
         {
             "table": str(table.name),

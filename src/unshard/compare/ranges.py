@@ -1,7 +1,7 @@
 """Key ranges of a target table, and what they are in each of its source tables. SQL text and numbers, no server.
 
 A range is `lower < key <= upper` over the leading columns of the target's key. Its bounds are SQL literals of the
-target's values. In a source table a column stands under its own name, `partition id` shifts the bounds of its column,
+target's values. In a source table a column has its own name, `partition id` shifts the bounds of its column,
 and an extracted column is a literal. So each row of a source table is in one range at least, whatever order its server
 has, and in just one where both servers have the same order.
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.kernels.literals import render
 from unshard.model.table import Column, quote_name
-from unshard.mysql.tidb_collations import same_collation
+from unshard.mysql.tidb import same_collation
 from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.transform.column_mapping import ID_LIMIT
 
@@ -41,7 +41,7 @@ class KeyRange:
 
 
 def in_order(target: Column, sources: Sequence[Column]) -> bool:
-    """Whether all servers put the values of these columns, which are compared, into the same order."""
+    """Return whether all servers sort the values of these columns in the same order."""
     if target.type not in _ORDERED:
         return False
     if target.type in CHARACTERS:
@@ -53,15 +53,15 @@ def in_order(target: Column, sources: Sequence[Column]) -> bool:
 
 
 def target_condition(table: ComparedTable, part: KeyRange) -> str:
-    """The range on the target, with the user's condition; empty: all rows."""
+    """Return the range's condition on the target, with the user's condition; empty: all rows."""
     names = [quote_name(name) for name in table.range_key]
     return _joined(between(names, part.lower, part.upper), table.condition)
 
 
 def shard_condition(table: ComparedTable, shard: ComparedShard, part: KeyRange) -> str | None:
-    """The same on a source table; None where none of its rows can be in the range.
+    """Return the range's condition on a source table; None where none of its rows can be in the range.
 
-    Ids that `partition id` does not take are no rows here: the plan has looked for them.
+    Ids that `partition id` does not take are not rows of the table here: the plan has looked for them.
     """
     if _is_beyond(table, shard, part):
         return None
@@ -71,7 +71,7 @@ def shard_condition(table: ComparedTable, shard: ComparedShard, part: KeyRange) 
 
 
 def key_expression(shard: ComparedShard, name: str) -> str:
-    """What a key column of the target is in a statement on the source."""
+    """Return the SQL expression for a key column of the target in a statement on the source."""
     constant = next((one for one in shard.constants if one.column.name.lower() == name.lower()), None)
     if constant is not None:
         return bytes(render([constant.values(1)], [b""], b"")[0].as_py()).decode()
@@ -81,20 +81,20 @@ def key_expression(shard: ComparedShard, name: str) -> str:
 
 
 def bits_of(shard: ComparedShard, name: str) -> int | None:
-    """What `partition id` lays over the values of that column of the target; None where it is not mapped so."""
+    """Return the bits that `partition id` sets in values of that target column; None where it is not mapped so."""
     mapping = shard.mapping
     mapped = mapping is not None and not mapping.of_text and mapping.target_column.lower() == name.lower()
     return mapping.source_bits if mapping is not None and mapped else None
 
 
 def is_text_mapped(shard: ComparedShard, name: str) -> bool:
-    """Whether a text is put before or behind the values of that column of the target."""
+    """Return whether a text is put before or after the values of that column of the target."""
     mapping = shard.mapping
     return mapping is not None and mapping.of_text and mapping.target_column.lower() == name.lower()
 
 
 def between(expressions: Sequence[str], lower: Bound | None, upper: Bound | None) -> str:
-    """`lower < key AND key <= upper` in ORs, of which servers make an index range."""
+    """Return `lower < key AND key <= upper` in ORs, of which servers make an index range."""
     parts = []
     if lower is not None:
         parts.append(f"({_compared(expressions, lower, '>', '>')})")
@@ -104,7 +104,7 @@ def between(expressions: Sequence[str], lower: Bound | None, upper: Bound | None
 
 
 def bound_statement(table: ComparedTable, shard: ComparedShard | None, lower: Bound | None, rows: int) -> str | None:
-    """A query for the key `rows` rows behind `lower`, on the target or on a source table; None: it has none there."""
+    """Return a query for the key `rows` rows after `lower`, on the target or on a source table; None: there is none."""
     part = KeyRange(lower)
     if shard is None:
         name, names, condition = table.name, [quote_name(one) for one in table.range_key], target_condition(table, part)
@@ -125,7 +125,7 @@ def bound_statement(table: ComparedTable, shard: ComparedShard | None, lower: Bo
 
 
 def bound_of(table: ComparedTable, shard: ComparedShard | None, row: Sequence[object]) -> Bound:
-    """The bound that such a query gave, in values of the target."""
+    """Return the bound that such a query found, in values of the target."""
     found = []
     for name, value in zip(table.range_key, row, strict=True):
         text = value.decode() if isinstance(value, bytes) else str(value)
@@ -135,7 +135,7 @@ def bound_of(table: ComparedTable, shard: ComparedShard | None, row: Sequence[ob
 
 
 def _is_beyond(table: ComparedTable, shard: ComparedShard, part: KeyRange) -> bool:
-    """Whether the ids of the source table all lie outside of the range."""
+    """Return whether all ids of the source table lie outside of the range."""
     bits = bits_of(shard, table.range_key[0]) if table.range_key else None
     if bits is None:
         return False
@@ -151,7 +151,7 @@ def _shifted(table: ComparedTable, shard: ComparedShard, bound: Bound | None) ->
 
 
 def _compared(expressions: Sequence[str], bound: Bound, sign: str, last: str) -> str:
-    """`a > 1 OR (a = 1 AND b > 2)`, with `last` as the sign of the last column."""
+    """Return `a > 1 OR (a = 1 AND b > 2)`, with `last` as the sign of the last column."""
     terms = []
     for place, (expression, value) in enumerate(zip(expressions, bound, strict=True)):
         equal = [f"{one} = {its}" for one, its in zip(expressions[:place], bound[:place], strict=True)]

@@ -1,4 +1,4 @@
-"""`unshard compare --sql FILE`: statements that mend the rows that differ, for somebody to read and run.
+"""`unshard compare --sql FILE`: statements that correct the rows that differ, for a user to read and run.
 
 Only rows are in the file whose difference is settled: missing, extra or changed, in tables with a key. What can't be in
 it is told. Nothing is written to a server.
@@ -16,8 +16,7 @@ from unshard.compare.chase import RunTasks
 from unshard.compare.executor.repair import RepairOrder, repair_statements
 from unshard.compare.result import DIFFERENT, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
 from unshard.compare.tables import ComparedTable
-from unshard.dump.outcome import disclose
-from unshard.errors import CompareError, Where
+from unshard.errors import CompareError, Where, disclose
 
 KEYS_A_TASK = 200
 ROWS_A_TRANSACTION = 1_000
@@ -42,6 +41,7 @@ class RepairedTable:
 
     @property
     def count(self) -> int:
+        """Count of all statements."""
         return sum(map(len, self.statements.values()))
 
 

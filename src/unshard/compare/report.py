@@ -1,16 +1,26 @@
-"""A comparison's outcome for people, and as Parquet for further queries."""
+"""A comparison's outcome for people, and as Parquet for further queries; the report of a cut-over.
+
+That one says as text and as JSON what was compared, at which places, and how to go back.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from unshard.compare.cutover import CutoverProof
 from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass, RowDifference, TableOutcome
+from unshard.compare.sides import SourceSide
+from unshard.crash_point import reach
 from unshard.errors import CompareError, Where
+from unshard.source.read_only import statements_to_restore
 
 _HEAD = ("table", "verdict", "source rows", "target rows", "missing", "extra", "changed", "collision", "in flight")
 _CLASSES = (RowClass.MISSING, RowClass.EXTRA, RowClass.CHANGED, RowClass.COLLISION, RowClass.IN_FLIGHT)
@@ -31,12 +41,16 @@ _SCHEMA = pa.schema(
         pa.field("source_count", pa.int64()),
         pa.field("target_count", pa.int64()),
         pa.field("rule", pa.string()),
+        pa.field("shaped_by", pa.list_(pa.string())),
+        pa.field("last_change_source", pa.string()),
+        pa.field("last_change_position", pa.string()),
+        pa.field("last_change_gtid", pa.string()),
     ]
 )
 
 
 def text_lines(outcome: ComparisonOutcome) -> Iterator[str]:
-    """A line for each table, its differences below it, and the verdict."""
+    """Yield a line for each table, its differences below it, and the verdict."""
     rows = [_HEAD, *(_cells(table) for table in outcome.tables)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
     for number, row in enumerate(rows):
@@ -61,7 +75,7 @@ def text_lines(outcome: ComparisonOutcome) -> Iterator[str]:
 
 
 def write_parquet(outcome: ComparisonOutcome, path: Path) -> None:
-    """The differences that were kept, a row each. Raises CompareError COMPARE-012."""
+    """Write the recorded differences to a file, a row for each. Raises CompareError COMPARE-012."""
     rows = [_parquet_row(str(table.name), one) for table in outcome.tables for one in table.differences]
     try:
         pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), path)
@@ -81,7 +95,7 @@ def _below(table: TableOutcome) -> Iterator[str]:
     if more > 0:
         yield f"    … and {more:,} more keys; --limit shows more of them"
     if table.beyond:
-        yield f"    {table.beyond:,} more rows differ at the first look; they were too many to look at again"
+        yield f"    up to {table.beyond:,} more rows differ at the first look; they were too many to look at again"
     if table.classes[RowClass.UNCLEAR]:
         yield f"    {table.classes[RowClass.UNCLEAR]:,} keys may differ by a rule of the task: that can't be told"
     if table.spelled:
@@ -102,10 +116,16 @@ def _difference(one: RowDifference) -> Iterator[str]:
         yield f"  source {name}: {_row(row, one.columns)}"
     if one.target is not None:
         yield f"  target: {_row(one.target, one.columns)}"
+    if one.shaped_by:
+        yield f"  rules: {', '.join(one.shaped_by)}"
+    if one.last_change is not None:
+        yield f"  last change: {one.last_change}"
+    elif one.change_note:
+        yield f"  last change: {one.change_note}"
 
 
 def _row(row: dict[str, str | None], marked: tuple[str, ...]) -> str:
-    """The values; those of columns that differ stand between asterisks."""
+    """Return the row's values as text; those of columns that differ are between asterisks."""
     parts = []
     for name, value in row.items():
         text = f"{name}={'NULL' if value is None else value}"
@@ -123,6 +143,7 @@ def _places(outcome: ComparisonOutcome) -> Iterator[str]:
 
 
 def _parquet_row(table: str, one: RowDifference) -> dict[str, object]:
+    change = one.last_change
     return {
         "table": table,
         "class": one.kind.value,
@@ -134,4 +155,81 @@ def _parquet_row(table: str, one: RowDifference) -> dict[str, object]:
         "source_count": one.times[0] if one.source else 0,
         "target_count": one.times[1] if one.target is not None else 0,
         "rule": one.rule,
+        "shaped_by": list(one.shaped_by),
+        "last_change_source": change.source if change is not None else None,
+        "last_change_position": change.position if change is not None else None,
+        "last_change_gtid": change.gtid if change is not None else None,
     }
+
+
+# The report of a cut-over: what was compared, at which places, and how to go back.
+
+
+def next_steps(proof: CutoverProof, sides: Sequence[SourceSide], command: str) -> Iterator[str]:
+    """Yield the next steps, and those for going back. `command`: the files of the task as they were typed."""
+    if proof.outcome.verdict is CompareVerdict.EQUAL:
+        yield "The target has all that the sources have. Now, in this order:"
+        yield f"  1. stop the task ({proof.task}), for good"
+        yield "  2. let the writers write to the target"
+    else:
+        yield "The cut-over is NOT done. Do not let anybody write to the target."
+        yield f"  Repair what differs: unshard compare {command} --repair"
+        yield f"  Then run the same command again: unshard cutover {command}"
+    yield "To go back, as long as nobody has written to the target:"
+    undo = [line for side in sides for line in _undo(side, proof)]
+    if undo:
+        yield f"  1. let the sources be written to: unshard cutover {command} --back, or by hand:"
+        yield from (f"       {line}" for line in undo)
+    yield f"  {'2' if undo else '1'}. let the writers write to the sources again; a task that runs carries that on"
+    yield "What is written to the target is not carried back to the sources."
+
+
+def _undo(side: SourceSide, proof: CutoverProof) -> Iterator[str]:
+    end = side.endpoint
+    for statement in statements_to_restore(proof.read_only.get(side.source, {})):
+        yield shlex.join(["mysql", "-h", end.host, "-P", str(end.port), "-u", end.user, "-p", "-e", statement])
+
+
+def report_lines(proof: CutoverProof, sides: Sequence[SourceSide], command: str) -> Iterator[str]:
+    """Yield the lines of the report as text."""
+    yield f"cut-over of task {proof.task} into {proof.target}"
+    for side in sides:
+        end = proof.ends[side.source]
+        gtid = f", GTIDs {end.gtid}" if end.gtid else ""
+        yield f"{side.source} ({side.endpoint.host}:{side.endpoint.port}): compared at {end.position}{gtid}"
+    yield ""
+    yield from text_lines(proof.outcome)
+    yield ""
+    yield from next_steps(proof, sides, command)
+
+
+def report_form(proof: CutoverProof, sides: Sequence[SourceSide], command: str) -> dict[str, Any]:
+    """Return the JSON form of the report."""
+    sources = []
+    for side in sides:
+        end = proof.ends[side.source]
+        before = dict(proof.read_only.get(side.source, {}))
+        server = f"{side.endpoint.host}:{side.endpoint.port}"
+        form = {"source": side.source, "server": server, "position": end.position, "gtid": end.gtid}
+        sources.append({**form, "read_only_before": before, "go_back": list(_undo(side, proof))})
+    return {
+        "task": proof.task,
+        "target": proof.target,
+        "time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+        "cut_over": proof.outcome.verdict is CompareVerdict.EQUAL,
+        "sources": sources,
+        "comparison": proof.outcome.to_dict(),
+        "next": list(next_steps(proof, sides, command)),
+    }
+
+
+def write_report(prefix: Path, proof: CutoverProof, sides: Sequence[SourceSide], command: str) -> tuple[Path, Path]:
+    """Write both files. Return their paths. Raises CompareError COMPARE-012."""
+    text, form = prefix.with_name(f"{prefix.name}.txt"), prefix.with_name(f"{prefix.name}.json")
+    try:
+        reach("cutover-report-before")
+        text.write_text("".join(f"{line}\n" for line in report_lines(proof, sides, command)))
+        form.write_text(json.dumps(report_form(proof, sides, command), indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise CompareError("COMPARE-012", Where(file=str(prefix)), cause=str(error)[:300]) from None
+    return text, form

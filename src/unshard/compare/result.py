@@ -1,4 +1,4 @@
-"""What a comparison has found: differences by key, a verdict for each table, and one for all."""
+"""The result of a comparison: differences by key, a verdict for each table, and one for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unshard.model.table import TableName
 
 
 class RowClass(StrEnum):
-    """What a row that differs is.
+    """The class of a row that differs.
 
     MISSING in the target; EXTRA there, with no source row; CHANGED; COLLISION: two source rows have one key of the
     target; IN_FLIGHT: it kept changing, or its changes did not arrive in time; UNCLEAR: a rule of the task may have
@@ -43,11 +43,35 @@ EXIT_CODES = {CompareVerdict.EQUAL: 0, CompareVerdict.DIFFERENT: 1, CompareVerdi
 
 
 @dataclass(frozen=True, slots=True)
+class LastChange:
+    """The last change of a row in a source's relay log: the row event's place, its transaction's GTID, its time."""
+
+    source: str
+    position: str
+    gtid: str
+    time: str
+    statement: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON form."""
+        place = {"source": self.source, "position": self.position, "gtid": self.gtid}
+        return {**place, "time": self.time, "statement": self.statement}
+
+    def __str__(self) -> str:
+        gtid = f", GTID {self.gtid}" if self.gtid else ""
+        return f"{self.statement} in {self.source} at {self.position}{gtid}, {self.time}"
+
+
+@dataclass(frozen=True, slots=True)
 class RowDifference:
     """One key that differs. `source` are rows as they should be in the target, with the source table of each.
 
     `columns` differ. `times` is how often the row is there on either side, for a table without a key. `rule` is what
-    may have made an UNCLEAR one. `literals` are the values of the key as SQL literals; none for a table without a key.
+    may have made an UNCLEAR one. `literals` are the values of the key as SQL literals; for a table without a key, whose
+    rows are distinguished by it, `row_hash` is the hash of the row.
+
+    `shaped_by` are the task's rules that shape rows of its source tables. `last_change` is that of the row; where it is
+    not known, `change_note` says why.
     """
 
     kind: RowClass
@@ -58,14 +82,22 @@ class RowDifference:
     times: tuple[int, int] = (1, 1)
     rule: str = ""
     literals: tuple[str, ...] = ()
+    row_hash: str = ""
+    shaped_by: tuple[str, ...] = ()
+    last_change: LastChange | None = None
+    change_note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Return the JSON form."""
         form: dict[str, Any] = {"class": self.kind.value, "key": self.key, "columns": list(self.columns)}
         form["source"] = [{"table": name, "row": row} for name, row in self.source]
         form["target"] = self.target
         if self.times != (1, 1):
             form["times"] = {"source": self.times[0], "target": self.times[1]}
+        form["shaped_by"] = list(self.shaped_by)
+        form["last_change"] = self.last_change.to_dict() if self.last_change is not None else None
+        if self.change_note:
+            form["last_change_unknown"] = self.change_note
         return {**form, "rule": self.rule} if self.rule else form
 
 
@@ -95,17 +127,19 @@ class TableOutcome:
 
     @classmethod
     def of(cls, table: ComparedTable) -> TableOutcome:
+        """Return an outcome without results yet."""
         return cls(table.name, tuple(shard.name for shard in table.shards), table.key)
 
     @property
     def verdict(self) -> CompareVerdict:
+        """The table's verdict: different, unknown where a part is open or failed, or equal."""
         if self.structure_differs or any(self.classes[kind] for kind in DIFFERENT):
             return CompareVerdict.DIFFERENT
         open_rows = self.classes[RowClass.IN_FLIGHT] + self.classes[RowClass.UNCLEAR] + self.beyond
         return CompareVerdict.UNKNOWN if self.errors or open_rows or not self.complete else CompareVerdict.EQUAL
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Return the JSON form."""
         return {
             "table": str(self.name),
             "verdict": self.verdict.value,
@@ -126,7 +160,7 @@ class TableOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where a source's binlog ended before the first and after the last read, and how far the target was then."""
+    """The end of a source's binlog before the first and after the last read, and the target's checkpoint after it."""
 
     source: str
     begin: str
@@ -134,7 +168,7 @@ class SourcePlace:
     applied: str
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form. `exact`: nothing was written meanwhile, and all was in the target."""
+        """Return the JSON form. `exact`: nothing was written meanwhile, and all was in the target."""
         exact = bool(self.begin) and self.begin == self.end == self.applied
         form = {"source": self.source, "begin": self.begin, "end": self.end, "applied": self.applied}
         return {**form, "exact": exact}
@@ -153,6 +187,7 @@ class ComparisonOutcome:
 
     @property
     def verdict(self) -> CompareVerdict:
+        """The verdict over all tables; unknown where there is no table."""
         verdicts = {table.verdict for table in self.tables}
         if CompareVerdict.DIFFERENT in verdicts:
             return CompareVerdict.DIFFERENT
@@ -161,10 +196,11 @@ class ComparisonOutcome:
 
     @property
     def exit_code(self) -> int:
+        """Exit code of the command for the verdict."""
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form: what `--json` prints."""
+        """Return the JSON form, which `--json` prints."""
         return {
             "verdict": self.verdict.value,
             "exit_code": self.exit_code,

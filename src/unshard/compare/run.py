@@ -11,14 +11,23 @@ from pathlib import Path
 from threading import Event
 
 from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase, RunTasks
-from unshard.compare.chunks import CutChunk, TableCutter
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.pace import (
+    DEFAULT_PERCENT,
+    FEWEST_ROWS,
+    LIMITED_SECONDS,
+    SECONDS,
+    CutChunk,
+    SourceLoad,
+    TableCutter,
+    WayOfTable,
+)
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
 from unshard.compare.result import ComparisonOutcome, SourcePlace, TableOutcome
-from unshard.dump.outcome import disclose
-from unshard.errors import UnshardError
+from unshard.compare.tables import ComparedTable
+from unshard.errors import UnshardError, disclose
 
 TELL_SECONDS = 5.0
 WAVES_A_SLOT = 2
@@ -26,9 +35,13 @@ WAVES_A_SLOT = 2
 
 @dataclass(frozen=True, slots=True)
 class CompareSettings:
-    """What the user may set. `patience_seconds`: how long to look again at keys that differ.
+    """Settings of a comparison. `patience_seconds` bounds the time for looking again at keys that differ.
 
     `connections` and `rows_per_second` bound what the sources are asked for, over all tasks; 0: no bound.
+    `source_load` is the share of the time in percent that a source may be busy with the comparison; 0: no bound. With a
+    bound one range is compared at a time.
+
+    `hold_seconds`: how long the sources' tables may be locked, so that all is compared at one place; 0: not at all.
     `chunk_rows` 0: by the time that ranges take. `limit`: differences that are kept of a table, with their rows.
     """
 
@@ -39,6 +52,8 @@ class CompareSettings:
     patience_seconds: float = 300.0
     limit: int = 100
     state: Path | None = None
+    hold_seconds: float = 0.0
+    source_load: int = DEFAULT_PERCENT
 
 
 @dataclass(slots=True)
@@ -53,10 +68,15 @@ class TableComparison:
     tell: Callable[[str], None]
     stop: Event = field(default_factory=Event)
     _chased: dict[str, ChasedTable] = field(default_factory=dict)
+    _ways: dict[str, WayOfTable] = field(default_factory=dict)
     _begun: float = field(default_factory=time.monotonic)
     _told: float = field(default_factory=time.monotonic)
+    _load: SourceLoad = field(init=False)
     _rows: int = 0
     _whole: bool = True
+
+    def __post_init__(self) -> None:
+        self._load = SourceLoad(self.settings.source_load, self.stop)
 
     def compare(self) -> ComparisonOutcome:
         """Compare all. What fails for a table is among its errors, and the others go on.
@@ -74,7 +94,9 @@ class TableComparison:
         places = {watch.side.source: _place(watch.newest, errors) for watch in self.watches}
         fingerprint = fingerprint_of(self.plan.tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
         with ProgressFile(self.settings.state, fingerprint) as progress:
-            cutter = TableCutter(self.plan.tables, self.settings.chunk_rows, self.settings.sample)
+            seconds = LIMITED_SECONDS if self._load.limited else SECONDS
+            most = self.slots * WAVES_A_SLOT
+            cutter = TableCutter(self.plan.tables, self.settings.chunk_rows, self.settings.sample, most, seconds)
             with cutter:
                 self._waves(cutter, progress)
             for table, error in cutter.faults:
@@ -94,12 +116,17 @@ class TableComparison:
         with ThreadPoolExecutor(1, "cutter") as ahead:
             coming = ahead.submit(self._cut, chunks, width)
             while (wave := coming.result()) and not self.stop.is_set():
-                coming = ahead.submit(self._cut, chunks, width)
-                self._compare(wave, cutter, progress)
+                sure = cutter.knows_size_after(wave[-1])
+                if sure:
+                    coming = ahead.submit(self._cut, chunks, width)
+                busy = self._compare(wave, cutter, progress)
+                if not sure:
+                    coming = ahead.submit(self._cut, chunks, width)
+                self._load.rest(busy + cutter.take_busy())
                 self._progress()
 
     def _resume(self, cutter: TableCutter, progress: ProgressFile) -> frozenset[str]:
-        """Take over what an earlier process has compared; the tables that it was through with."""
+        """Load the ranges that an earlier process has compared. Return the tables that it had completed."""
         done = set()
         for one in progress.earlier:
             chased = self._chased[one.table]
@@ -115,21 +142,28 @@ class TableComparison:
         return frozenset(done)
 
     def _cut(self, chunks: Iterator[CutChunk], width: int) -> list[CutChunk]:
-        """The next ranges that are to be compared; those that a sample leaves out are passed."""
+        """Return the next ranges, with those between them that a sample leaves out."""
         wave: list[CutChunk] = []
         while len(wave) < width:
             found = next(chunks, None)
             if found is None:
                 break
             wave.append(found)
+            small = found.part.upper is None and found.table.rows_estimate <= FEWEST_ROWS
+            if self._load.limited and found.sampled and not small:
+                break
         return wave
 
-    def _compare(self, wave: Sequence[CutChunk], cutter: TableCutter, progress: ProgressFile) -> None:
+    def _compare(self, wave: Sequence[CutChunk], cutter: TableCutter, progress: ProgressFile) -> float:
+        """Compare the ranges. Return the seconds for which a source was busy with them."""
+        busy = 0.0
         compared = [one for one in wave if one.sampled]
         tasks = min(self.slots, max(len(compared), 1))
         rate = self.settings.rows_per_second / tasks
-        outcomes = self.run([pickle.dumps(ChunkOrder(one.table, one.part, rate)) for one in compared], compare_chunk)
+        orders = [ChunkOrder(one.table, one.part, rate, self._reads(one)) for one in compared]
+        outcomes = self.run([pickle.dumps(order) for order in orders], compare_chunk)
         found = dict(zip(map(id, compared), outcomes, strict=True))
+        ways = {id(one): order.reads for one, order in zip(compared, orders, strict=True)}
         for one in wave:
             chased = self._chased[str(one.table.name)]
             if id(one) not in found:
@@ -141,12 +175,22 @@ class TableComparison:
                     chased.outcome.errors.append(error)
                     self._whole = False
                     continue
+                busy += finding.source_seconds
                 self._note(chased, finding)
                 cutter.note(one.table, finding)
+                self._way(one.table).note(finding, reads=ways[id(one)])
                 if not chased.outcome.errors:
                     progress.add(one, finding)
             if one.part.upper is None:
                 chased.outcome.complete = True
+        return busy
+
+    def _reads(self, one: CutChunk) -> bool:
+        """Return whether to read the range's rows though the servers could compute checksums; not with a rate limit."""
+        return not self.settings.rows_per_second and self._way(one.table).reads()
+
+    def _way(self, table: ComparedTable) -> WayOfTable:
+        return self._ways.setdefault(str(table.name), WayOfTable())
 
     def _note(self, chased: ChasedTable, finding: ChunkFinding) -> None:
         outcome = chased.outcome
@@ -172,6 +216,7 @@ class TableComparison:
             self.tell,
             self.stop.is_set,
             settings.connections,
+            self._load,
         )
         try:
             chase.settle(chased)
@@ -197,7 +242,7 @@ class TableComparison:
 
 
 def _place(ask: Callable[[], LogPlace | None], errors: list[UnshardError]) -> LogPlace | None:
-    """A place, or None where a source that is gone can't tell it: that is an error of the whole comparison."""
+    """Return a place; None where the source can't be asked, which is added to the errors of the whole comparison."""
     try:
         return ask()
     except UnshardError as error:

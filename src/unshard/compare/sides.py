@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import UnshardError
@@ -15,11 +16,10 @@ from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.event_filter import RowFilter
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import Extracted
-from unshard.transform.source_rules import SourceRules
-from unshard.transform.taken import taken
+from unshard.transform.source_rules import SourceRules, taken
 
 Clock = Callable[[Endpoint, str], str | None]
-"""What a local time of a source is in UTC."""
+"""Converts a local time of a source to UTC."""
 
 
 def _no_mapping(name: TableName) -> ColumnMapping | None:
@@ -37,11 +37,18 @@ def _no_filters(table: Table) -> tuple[RowFilter, ...]:
     return ()
 
 
+def _no_rules(table: Table) -> tuple[str, ...]:
+    del table
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSide:
     """A source: where it is, and its rules as functions of a source table's name.
 
     `where` is SQL that the copy was limited by. `follows`: its changes go on to the target, which records how far.
+    `rules_for` names the rules that a table's names and rows go by. `relay` is where its relay log would be on this
+    machine.
     """
 
     source: str
@@ -53,18 +60,20 @@ class SourceSide:
     filters_for: Callable[[Table], tuple[RowFilter, ...]] = _no_filters
     where: str = ""
     follows: bool = False
+    rules_for: Callable[[Table], tuple[str, ...]] = _no_rules
+    relay: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TableWish:
-    """What is asked of one target table: SQL for both sides, and columns to leave out, in lower case."""
+    """Options for one target table: SQL for both sides, and columns to leave out, in lower case."""
 
     condition: str = ""
     ignored: frozenset[str] = field(default_factory=frozenset)
 
 
 def sides_of(configs: tuple[SubtaskConfig, ...], clock: Clock) -> tuple[SourceSide, ...]:
-    """The sources of a task. Raises ConfigError for an expression filter that is refused, or a password."""
+    """Return the sources of a task. Raises ConfigError for an expression filter that is refused, or a password."""
     return tuple(_side(config, clock) for config in configs)
 
 
@@ -80,6 +89,16 @@ def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
     def filters_for(table: Table) -> tuple[RowFilter, ...]:
         return (*rules.events.row_filters(table.name), *expressions.of_table(table)) if follows else ()
 
+    def rules_for(table: Table) -> tuple[str, ...]:
+        route, mapping = rules.router.choice(table.name), rules.mapper.mapping_for(table.name)
+        named = (
+            f"routes.{route.rule}" if route is not None else "",
+            f"column-mappings.{mapping.rule}" if mapping is not None else "",
+            *(one.rule for one in filters_for(table)),
+            "mydumpers.where" if config.dumper.where else "",
+        )
+        return tuple(dict.fromkeys(name for name in named if name))
+
     return SourceSide(
         config.source_id,
         endpoint,
@@ -90,4 +109,6 @@ def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
         filters_for,
         config.dumper.where if config.mode in ("full", "all", "dump") else "",
         follows,
+        rules_for,
+        Path(config.source.relay_dir).absolute() / config.source_id,
     )

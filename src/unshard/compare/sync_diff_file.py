@@ -1,8 +1,8 @@
-"""The configuration file of sync-diff-inspector: its sources, routes and tables, read as they stand.
+"""The configuration file of sync-diff-inspector: its sources, routes and tables, read unchanged.
 
-What it has no use for here is told: rows are looked at again by themselves, chunks are sized by time, and nothing is
-repaired. A file with what would change the outcome and is not supported is refused: `check-struct-only`, `snapshot`,
-`dm-addr`.
+Settings without an effect here are reported: rows are looked at again by themselves, chunks are sized by time, and
+nothing is repaired. A file with what would change the outcome and is not supported is refused: `check-struct-only`,
+`snapshot`, `dm-addr`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
 from unshard.transform.route import Router
-from unshard.transform.taken import TableFilter
+from unshard.transform.source_rules import TableFilter
 
 
 class DiffSecurity(Section):
@@ -54,7 +54,7 @@ class DiffDataSource(Section):
 
 
 class DiffTableConfig(Section):
-    """What is asked of some tables of the target."""
+    """Options for some tables of the target."""
 
     target_tables: tuple[str, ...]
     ignore_columns: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class DiffTableConfig(Section):
 
 
 class DiffTask(Section):
-    """Which servers and tables are compared."""
+    """The servers and tables that are compared."""
 
     source_instances: tuple[str, ...] = Field(min_length=1)
     target_instance: str
@@ -92,25 +92,26 @@ class DiffFile(Section):
 
     @property
     def target(self) -> Endpoint:
+        """Server that is the target."""
         return _endpoint(self.data_sources[self.task.target_instance])
 
     def sides(self) -> tuple[SourceSide, ...]:
-        """The sources; nothing is known of how their changes come to the target."""
+        """Return the sources; how their changes come to the target is not known."""
         return tuple(self._side(name) for name in self.task.source_instances)
 
     def wanted(self, name: TableName) -> bool:
-        """Whether that table of the target is compared."""
+        """Return whether that table of the target is compared."""
         return TableFilter(self.task.target_check_tables).takes(name)
 
     def wish_for(self, name: TableName) -> TableWish:
-        """The first of the task's `target-configs` that is for the table."""
+        """Return the first of the task's `target-configs` that is for the table."""
         for one in map(self.table_configs.__getitem__, self.task.target_configs):
             if TableFilter(one.target_tables).takes(name):
                 return TableWish(one.range, frozenset(column.lower() for column in one.ignore_columns if column))
         return TableWish()
 
     def notices(self) -> Iterator[str]:
-        """What is read and has no effect; one sentence each."""
+        """Yield notices about keys that have no effect; one sentence each."""
         if self.export_fix_sql and not self.task.output_dir:
             yield "export-fix-sql has no effect without an output-dir"
         for name, one in self.table_configs.items():
@@ -143,7 +144,7 @@ def load_diff_file(path: Path) -> DiffFile:
 
 
 def _faults(found: DiffFile) -> Iterator[str]:
-    """Names that nothing has, and patterns that are none."""
+    """Yield the names that nothing has, and the patterns that are malformed."""
     task = found.task
     for name in (*task.source_instances, task.target_instance):
         if name not in found.data_sources:

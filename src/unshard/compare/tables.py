@@ -1,4 +1,4 @@
-"""What is compared with what: a target table, its key and columns, and the source tables whose rows it should hold."""
+"""Values that pair a target table, its key and columns with the source tables whose rows it should hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class ComparedColumn:
 class ComparedShard:
     """One source table. `read` has the columns that are read to compare, `table` all of them.
 
-    `where` is what the copy was told to leave out all else by, as SQL on the source.
+    `where` is what the copy was told to leave out all else by, as SQL on the source. `rules` names the task's rules
+    that shape its rows.
     """
 
     source: str
@@ -36,9 +37,11 @@ class ComparedShard:
     constants: tuple[Constant, ...] = ()
     where: str = ""
     filters: tuple[RowFilter, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
+        """Source and table, for messages."""
         return f"{self.source}: {self.table.name}"
 
 
@@ -63,6 +66,6 @@ class ComparedTable:
 
     @property
     def server_side(self) -> bool:
-        """Whether both ends can sum up their rows themselves, in the same form."""
+        """True if both ends can compute checksums of their rows in the same form."""
         plain = all(shard.mapping is None and not shard.constants for shard in self.shards)
         return plain and all(column.server_side for column in self.columns)

@@ -1,1 +1,1 @@
-"""What the user writes: task and source files in DM's format, read strictly."""
+"""The user's files: task and source files in DM's format, and files of processes, read strictly."""

@@ -1,4 +1,4 @@
-"""How to reach a database server: `target-database` of a task, `from` of a source."""
+"""The settings for connecting to a database server: `target-database` of a task, `from` of a source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PARTS = ("ca", "cert", "key")
 
 
 def _text_of_bytes(value: Any) -> Any:
-    """A text that is written as the list of its bytes, which is how dmctl does."""
+    """Return the text for a list of its bytes, which is how dmctl writes it; any other value unchanged."""
     if not isinstance(value, list):
         return value
     numbers = [int(item) if str(item).isdecimal() else -1 for item in value]
@@ -40,7 +40,10 @@ PemText = Annotated[str, BeforeValidator(_text_of_bytes)]
 
 
 class SecurityConfig(Section):
-    """TLS of one connection: files on the machine that runs the task, read for each new connection, or PEM inline."""
+    """TLS of one connection: files on the task's machine, or PEM text inline.
+
+    Files are read again for each new connection.
+    """
 
     ssl_ca: str = Field(
         default="", description="File of the certificate authority that the server's certificate is held to."
@@ -76,9 +79,9 @@ class SecurityConfig(Section):
         return self
 
     def pem(self, part: str) -> tuple[str, str]:
-        """Path and text of `ca`, `cert` or `key`; one of the two is "", or both.
+        """Return the path and the text of `ca`, `cert` or `key`; at least one of them is "".
 
-        Of several forms base64 counts first, then the text, then the file, as in DM.
+        Of several forms, base64 has precedence, then the text, then the file, as in DM.
         """
         path, text, coded = (str(getattr(self, name.replace("-", "_"))) for name in _forms(part))
         if coded:
@@ -94,7 +97,7 @@ def _forms(part: str) -> tuple[str, str, str]:
 
 
 class DatabaseConfig(Section):
-    """A server, the account to log in with, and what to set in each session."""
+    """A server, the account to log in with, and the variables to set in each session."""
 
     host: str = Field(min_length=1, description="Name or address of the server.", examples=["10.0.0.7"])
     port: int = Field(ge=1, le=65535, description="TCP port of the server.", examples=[3306])
@@ -145,13 +148,13 @@ class DatabaseConfig(Section):
 
     @property
     def checks_foreign_keys(self) -> bool:
-        """Whether the user wants foreign keys to be checked while changes are applied; they are not by default."""
+        """True if foreign keys are checked while changes are applied. By default they are not."""
         return self.session.get("foreign_key_checks", "0").lower() in ("1", "on")
 
     def secret(self) -> str:
-        """The password itself, as it is now. Raises ConfigError CONFIG-004, 023, 024 or 028 when it can't be read.
+        """Return the password itself, as it is now. Raises ConfigError CONFIG-004, 023, 024 or 028 if it can't be read.
 
-        Called when a connection is made ready on the driver; what travels or is stored keeps the reference.
+        Called on the driver when a connection is prepared. What is stored or sent to workers keeps the reference.
         """
         try:
             return read_secret(self.password)
@@ -161,7 +164,7 @@ class DatabaseConfig(Section):
 
 
 class TargetConfig(DatabaseConfig):
-    """The target, and how much may be asked of it."""
+    """The target, and the limits on its load."""
 
     max_rows_per_second: int = Field(
         default=0,
@@ -175,10 +178,10 @@ class TargetConfig(DatabaseConfig):
         ge=0,
         description="Ours: most connections that write rows at the same time, over all sources and processes as "
         "above; 0: no limit, which is `worker-count` a source and Spark worker process, and `pool-size` a source for "
-        "the full load. What is over it waits. One more a source is kept for checkpoints and statements.",
+        "the full load. What is over it waits. Two more a source are kept for checkpoints and statements.",
     )
 
 
 def _switch(value: str) -> str:
-    """YAML's true and false as the 1 and 0 that servers take for a switch."""
+    """Convert YAML's true and false to the 1 and 0 that servers take for a switch."""
     return {"true": "1", "false": "0"}.get(value.lower(), value)

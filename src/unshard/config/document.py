@@ -1,7 +1,7 @@
-"""YAML text to plain data with the line of every key.
+"""Parses YAML text into plain data with the line of every key.
 
-Scalars stay the text that the user wrote (`0123`, `on`, `1e3`), so that a password or a version is never turned
-into a number; the models give them their types. Duplicate keys, which YAML readers drop silently, are problems.
+Scalars stay the text that the user wrote (`0123`, `on`, `1e3`), so that a password or a version is never turned into a
+number; the models give them their types. Duplicate keys, which YAML readers drop silently, are reported as problems.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import yaml
 from unshard.config.problems import KeyPath, Problem, problem
 from unshard.errors import ConfigError, Where
 
-# What is meant by a text that is not YAML: the place, the key, the line with a mark under it, what to write instead.
-#
-# YAML's parser tells where it could not go on, which is often a line behind the slip, and in the words of its
-# grammar. No value that may be a secret is shown.
+# Explains a syntax error in YAML: the place, the key, the line with a mark under it, and what to write instead. YAML's
+# parser reports where it could not continue, which is often a line after the mistake, and in the terms of its grammar.
+# A value that may be a secret is never shown.
 
 
 _KEY = re.compile(r"^(\s*(?:-\s+)*)([\"']?)(\w[\w.-]*)\2\s*:(?=\s|$)\s*(?P<value>[^#\s].*)?")
@@ -33,7 +32,11 @@ _INDENT = "indent with blanks, by two more for each level, and all keys of a sec
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Where the parser gave up (`line`, `column`, from 0), with its own words, and where began what it was reading."""
+    """The parser's error `problem`, and where it stopped (`line`, `column`, from 0).
+
+    `began` is where the construct that it was reading began. `quote` is where a quoted value began that ends on this
+    line, if it began on an earlier one.
+    """
 
     lines: tuple[str, ...]
     problem: str
@@ -48,11 +51,11 @@ class _Fault:
 
     @property
     def first(self) -> str:
-        """The line of what it was reading."""
+        """The line on which the construct that the parser was reading began."""
         return self.of(self.began[0]) if self.began is not None else ""
 
     def above(self) -> str:
-        """The nearest line above that says something."""
+        """Return the nearest line above that is neither empty nor a comment."""
         lines = (self.of(line) for line in range(self.line - 1, -1, -1))
         return next((text for text in lines if text.strip() and not text.lstrip().startswith("#")), "")
 
@@ -61,11 +64,11 @@ class _Fault:
 
 
 Found = tuple[int, int, str]
-"""Line and column of the slip, from 0, and what it is."""
+"""Line and column of the mistake, from 0, and its description."""
 
 
 def explained(text: str, error: yaml.YAMLError) -> str:
-    """The slip behind an error of `yaml.compose` on that text, in some lines."""
+    """Describe the mistake that an error of `yaml.compose` on that text is due to, in a few lines."""
     fault = _fault(text, error)
     found = next(found for rule in _RULES if (found := rule(fault)) is not None)
     line, column, meant = found
@@ -89,7 +92,7 @@ def _fault(text: str, error: yaml.YAMLError) -> _Fault:
 
 
 def _quote_before(text: str, line: int) -> tuple[int, int] | None:
-    """Where a quoted value begins that ends on that line and began on an earlier one."""
+    """Return the begin of a quoted value that ends on that line and began on an earlier one."""
     try:
         for token in yaml.scan(text, Loader=yaml.SafeLoader):
             begin, end = token.start_mark, token.end_mark
@@ -139,7 +142,7 @@ def _tab(fault: _Fault) -> Found | None:
 
 
 def _blank(fault: _Fault) -> Found | None:
-    """Blanks that are none, as web pages and word processors have them."""
+    """Find characters that look like blanks but are not, as web pages and word processors have them."""
     for line in dict.fromkeys((fault.began[0] if fault.began is not None else fault.line, fault.line)):
         found = re.search("[\u00a0\u2007\u202f\u3000\u200b]", fault.of(line))
         if found is not None:
@@ -162,7 +165,7 @@ def _list(fault: _Fault) -> Found | None:
 
 
 def _sign(fault: _Fault) -> Found | None:
-    """A value whose first character means something else to YAML."""
+    """Find a value whose first character has a special meaning in YAML."""
     column = fault.column
     if "while scanning an alias" in fault.problem or "while scanning an anchor" in fault.problem:
         line, column = fault.began or (fault.line, column)
@@ -272,7 +275,7 @@ def _indent(text: str) -> int:
 
 
 def _key_at(lines: tuple[str, ...], line: int) -> str:
-    """The dotted key of that line, by how lines are indented; of a line without one, that of its section."""
+    """Return the dotted key of that line, judged by indentation; for a line without a key, that of its section."""
     text = lines[line] if line < len(lines) else ""
     own = _KEY.match(text)
     limit = len(own[1]) if own is not None else _indent(text)
@@ -291,13 +294,13 @@ def _key_at(lines: tuple[str, ...], line: int) -> str:
 
 
 def _shown(lines: tuple[str, ...], line: int, column: int) -> str:
-    """The line and a mark below it; of a secret only its key, and no mark behind that."""
+    """Return the line with a mark below it. For a secret only its key is shown, and the mark is not moved beyond it."""
     text = lines[line] if line < len(lines) else ""
     if not text.strip() or len(text) > _SHOWN_AT_MOST:
         return ""
     secret = _SECRET.search(text)
     if secret is None and _KEY.match(text) is None and _SECRET.search(_key_at(lines, line)):
-        return ""  # it goes on with the value of a key above
+        return ""  # the line continues the value of a key above
     shown = text if secret is None else f"{text[: secret.end()]} ******"
     shown = "".join("→" if letter == "\t" else letter if letter.isprintable() else "?" for letter in shown)
     return f"{shown}{_BELOW}{' ' * min(column, len(shown))}^"
@@ -315,7 +318,7 @@ _NO_KEYS = "the file has to begin with a key at the left edge, as in `name: valu
 
 @dataclass(slots=True)
 class Document:
-    """`data` of one file; `lines` gives the 1-based line by path; `problems` are those of the text itself."""
+    """One parsed file: its content, the 1-based line of each path, and the problems of the text itself."""
 
     data: dict[str, Any] = field(default_factory=dict)
     lines: dict[KeyPath, int] = field(default_factory=dict)
@@ -323,7 +326,7 @@ class Document:
 
 
 def text_of(path: Path | str) -> str:
-    """A file's text. Raises ConfigError CONFIG-002."""
+    """Return a file's text. Raises ConfigError CONFIG-002."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -333,7 +336,7 @@ def text_of(path: Path | str) -> str:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Read one YAML document whose top is a mapping. Raises ConfigError CONFIG-003 with the line."""
+    """Parse one YAML document whose top level is a mapping. Raises ConfigError CONFIG-003 with the line."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:

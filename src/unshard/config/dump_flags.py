@@ -1,4 +1,4 @@
-"""`extra-args` of a dump: mydumper's and dumpling's flags, those that have a meaning here."""
+"""Parses `extra-args` of a dump: the flags of mydumper and dumpling that have a meaning here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SWITCHES = {
     "--escape-backslash": "escape-backslash",
     "--transactional-consistency": "transactional-consistency",
 }  # fmt: skip
-"""Flags without a value; but for --no-locks they ask for what is done anyway, unless they are set to false."""
+"""Flags without a value. Except for --no-locks they ask for what is done anyway, unless they are set to false."""
 
 _REASONS = {
     **dict.fromkeys(("-m", "--no-schemas"), "the load makes the tables by their structures"),
@@ -42,7 +42,7 @@ _REASONS = {
     "--snapshot": "only TiDB reads the past",
     "--case-sensitive": "`case-sensitive` of the task says it",
 }
-"""Flags of mydumper and dumpling that users ask for, and why they are not taken."""
+"""Flags of mydumper and dumpling that users often give, and why they are refused."""
 
 Consistency = Literal["auto", "none", "flush", "lock"]
 _CONSISTENCY: dict[str, Consistency] = {"auto": "auto", "none": "none", "flush": "flush", "lock": "lock"}
@@ -52,12 +52,15 @@ MEBIBYTE = 1 << 20
 
 
 class UnsupportedFlag(ValueError):
-    """A flag that mydumper or dumpling may know and we don't act on; the text says which, and what to do."""
+    """A flag that mydumper or dumpling may know and that is not supported here.
+
+    The text names it and says what to do.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class DumpFlags:
-    """What `extra-args` sets; None or () for what it doesn't name. Sizes in bytes."""
+    """The settings in `extra-args`; None or () for those that it does not name. Sizes are in bytes."""
 
     databases: tuple[str, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
@@ -71,9 +74,9 @@ class DumpFlags:
 
 
 def parse_flags(text: str) -> DumpFlags:
-    """Read `extra-args`, and the files that `--filter @FILE` names.
+    """Parse `extra-args`, and the files that `--filter @FILE` names.
 
-    Raises ValueError naming the flag; values are never quoted, they may be secrets.
+    Raises ValueError that names the flag. It never quotes values, which may be secrets.
     """
     given, filters = _given(text)
     if "no-locks" in given:
@@ -102,7 +105,10 @@ def parse_flags(text: str) -> DumpFlags:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a file size: a bare number is MiB, as in DM; `64MiB`, `64MB`, `1GiB`, `512KiB` (all binary) too."""
+    """Return a file size in bytes.
+
+    A bare number is MiB, as in DM; `64MiB`, `64MB`, `1GiB`, `512KiB` (all binary) are accepted too.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None or int(match[1]) == 0:
         raise ValueError("write a size over 0: a number of MiB such as 64, or one with its unit such as 64MiB")
@@ -112,7 +118,7 @@ def parse_size(text: str) -> int:
 
 
 def _given(text: str) -> tuple[dict[str, str], list[str]]:
-    """Values by name, and those of --filter, which may be given again and again."""
+    """Return the values by name, and the values of --filter, which may be given several times."""
     try:
         words = shlex.split(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Words of `events` in a binlog event filter, and which of them a list says of an event.
+"""The words of `events` in a binlog event filter, and whether a list of them matches an event.
 
-The names are DM's. A list is read in order, and the first word that says anything of the event decides:
+The names are DM's. A list is read in order, and the first word that applies to the event decides:
 
 | word | of which events | says |
 |---|---|---|
@@ -29,7 +29,7 @@ PLAIN_DDL = frozenset(
         "alter table", "add table partition",
     }
 )  # fmt: skip
-"""Statements that `incompatible ddl changes` leaves alone."""
+"""Statements that `incompatible ddl changes` does not match."""
 
 INCOMPATIBLE = frozenset(
     {
@@ -47,7 +47,7 @@ INCOMPATIBLE = frozenset(
 )  # fmt: skip
 
 WITHOUT_STATEMENT = frozenset({"recover table"})
-"""Names whose statement no MySQL and no MariaDB has."""
+"""Names for which neither MySQL nor MariaDB has a statement."""
 
 _INCOMPATIBLE = "incompatible ddl changes"
 _WHOLE = ("all", "all dml", "all ddl", "none", "none dml", "none ddl", _INCOMPATIBLE)
@@ -57,9 +57,10 @@ _ALIASES |= {"truncate": "truncate table"}
 
 @dataclass(frozen=True, slots=True)
 class EventName:
-    """What a row change or one part of a statement is: DM's name for it, and exact ones that DM never gives.
+    """The names of a row change, or of one part of a statement.
 
-    Whether it is incompatible follows from `name` alone: ADD COLUMN is DM's `alter table`, and `add column` too.
+    They are DM's name, and exact names that DM itself never assigns (`also`). Whether the event is incompatible follows
+    from `name` alone. ADD COLUMN is DM's `alter table`, and has `add column` in `also`.
     """
 
     name: str
@@ -67,11 +68,12 @@ class EventName:
 
     @property
     def of_rows(self) -> bool:
+        """True if it is a row change."""
         return self.name in ROW_EVENTS
 
 
 def event_word(text: str) -> str:
-    """A word of `events` as the lists here have it. Raises ValueError for one that is none."""
+    """Return a word of `events` in its normal form. Raises ValueError for an unknown word."""
     word = " ".join(text.lower().split())
     word = _ALIASES.get(word, word)
     known = (*_WHOLE, *ROW_EVENTS, *sorted(PLAIN_DDL | INCOMPATIBLE))
@@ -85,12 +87,12 @@ EventWord = Annotated[str, AfterValidator(event_word)]
 
 
 def matches(words: Iterable[str], event: EventName) -> bool:
-    """What the list says of the event."""
+    """Return whether the list matches the event."""
     return next((said for said in (_says(word, event) for word in words) if said is not None), False)
 
 
 def list_fault(words: Sequence[str]) -> str | None:
-    """What is wrong with a list by itself: a word twice, or one that those before it leave nothing to say."""
+    """Return the faults of a list by itself: a repeated word, or one that the words before it make useless."""
     for place, word in enumerate(words):
         if word in words[:place]:
             return f"`{word}` is listed twice; keep one"
@@ -103,7 +105,7 @@ def list_fault(words: Sequence[str]) -> str | None:
 
 
 def matches_any(words: Sequence[str]) -> bool:
-    """Whether there is an event that the list matches."""
+    """Return whether the list matches any event at all."""
     return any(matches(words, event) for event in ALL_EVENTS)
 
 
@@ -126,4 +128,4 @@ def _spoken(words: Iterable[str], event: EventName) -> bool:
 ALL_EVENTS = tuple(
     EventName(name) for name in (*ROW_EVENTS, *sorted(PLAIN_DDL), *sorted(INCOMPATIBLE - WITHOUT_STATEMENT))
 )
-"""One of each kind that can come."""
+"""One event of each kind that can occur."""

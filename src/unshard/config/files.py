@@ -1,4 +1,4 @@
-"""Task and source files read and checked: text → document → known keys → model → checks across sections."""
+"""Reads and checks task and source files: text → document → known keys → model → checks across sections."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from unshard.config.task import TaskConfig
 from unshard.errors import ConfigError, Where
 
 if TYPE_CHECKING:
-    from unshard.config.access import AccessFile
+    from unshard.config.listener import AccessFile
     from unshard.config.subtask import SubtaskConfig
 
-# Checks of a task across its sections: names that point nowhere, rules that nobody uses, clashing routes.
-#
-# They read the plain data, so that they speak also when some value elsewhere in the file is wrong.
+# Checks of a task across its sections: names that refer to nothing, rules that nobody uses, clashing routes. They read
+# the plain data, so that they work even if a value elsewhere in the file is invalid.
 
 
 NAME_LISTS = {
@@ -36,7 +35,7 @@ NAME_LISTS = {
     "expression-filters": "expression-filter",
     "column-mapping-rules": "column-mappings",
 }
-"""Key of an instance that lists names, and the section that they are looked up in."""
+"""Keys of an instance that list names, and the section in which the names are looked up."""
 
 NAMES = {
     "block-allow-list": "block-allow-list",
@@ -45,15 +44,15 @@ NAMES = {
     "syncer-config-name": "syncers",
     "validator-config-name": "validators",
 }
-"""Key of an instance that holds one name, and the section that it is looked up in."""
+"""Keys of an instance that hold one name, and the section in which the name is looked up."""
 
 EITHER = (("mydumper-config-name", "mydumper"), ("loader-config-name", "loader"), ("syncer-config-name", "syncer"))
 
 
 def reference_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """All such problems of a task's data, whose keys are already those of the models."""
+    """Yield the problems of references in a task's data, whose keys are already those of the models."""
     instances = data.get("mysql-instances")
-    instances = [instances] if isinstance(instances, dict) else instances  # refused elsewhere; what it names is used
+    instances = [instances] if isinstance(instances, dict) else instances  # refused elsewhere; its names count as used
     listed = [entry if isinstance(entry, dict) else {} for entry in instances] if isinstance(instances, list) else []
     used: set[tuple[str, str]] = set()
     for index, instance in enumerate(listed):
@@ -74,7 +73,7 @@ def reference_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _names(instance: Mapping[str, Any]) -> Iterator[tuple[str, str, str, bool]]:
-    """(key, section, name, whether the key lists the name twice) of every name that an instance uses."""
+    """Yield (key, section, name, whether the key lists the name twice) for every name that an instance uses."""
     for key, section in NAME_LISTS.items():
         names = instance.get(key)
         names = [names] if isinstance(names, str) else names
@@ -105,7 +104,7 @@ def _repeated_sources(instances: list[dict[str, Any]]) -> Iterator[Problem]:
 
 
 def overlap_problems(task: TaskConfig) -> Iterator[Problem]:
-    """Pairs of rules of one instance and level where every table of the one is surely one of the other too."""
+    """Yield pairs of rules of one instance and level where one certainly matches every table that the other matches."""
     seen = set()
     for instance in task.mysql_instances:
         for section, names in (("routes", instance.route_rules), ("column-mappings", instance.column_mapping_rules)):
@@ -119,7 +118,10 @@ def overlap_problems(task: TaskConfig) -> Iterator[Problem]:
 
 
 def filter_problems(task: TaskConfig) -> Iterator[Problem]:
-    """Filters of one instance with the patterns of one before them: DM takes the first alone, and drops the rest."""
+    """Yield filters of one instance that have the patterns of an earlier one.
+
+    DM uses only the first and ignores the rest.
+    """
     seen = set()
     for instance in task.mysql_instances:
         rules = [(("filters", name), task.filters[name]) for name in instance.filter_rules]
@@ -130,7 +132,7 @@ def filter_problems(task: TaskConfig) -> Iterator[Problem]:
 
 
 def source_problems(source: SourceConfig) -> Iterator[Problem]:
-    """The same for the filters of a source."""
+    """Yield the same problems as `filter_problems` for the filters of a source."""
     rules = [(("filters", place), rule) for place, rule in enumerate(source.filters)]
     return _same_patterns(rules, source.case_sensitive)
 
@@ -158,7 +160,7 @@ def _clash(one: Any, other: Any, case_sensitive: bool) -> bool:
 
 
 def meta_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Starting points that name no place."""
+    """Yield starting points that name no binlog position."""
     instances = data.get("mysql-instances")
     for index, instance in enumerate(instances if isinstance(instances, list) else ()):
         meta = instance.get("meta") if isinstance(instance, dict) else None
@@ -167,7 +169,7 @@ def meta_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def shard_mode_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Keys that do not go with the task's `shard-mode`."""
+    """Yield keys that can't be combined with the task's `shard-mode`."""
     optimistic = data.get("shard-mode") == "optimistic"
     if optimistic and data.get("delivery") == "at-least-once":
         fault = "`shard-mode: optimistic` needs `delivery: exactly-once`: changes that are applied again could meet a"
@@ -190,22 +192,22 @@ _Check = Callable[[Mapping[str, Any]], Iterable[Problem]]
 
 
 def load_task(path: Path | str) -> TaskConfig:
-    """The task that a file describes.
+    """Return the task that a file describes.
 
-    Raises ConfigError: CONFIG-001 with all problems of the file, CONFIG-002 when it can't be read, CONFIG-003 when
-    it isn't YAML. Reads nothing but the file; passwords stay references.
+    Raises ConfigError: CONFIG-001 with all problems of the file, CONFIG-002 if it can't be read, CONFIG-003 if it isn't
+    YAML. Reads nothing but the file; passwords stay references.
     """
     return parse_task(text_of(path), str(path))
 
 
 def load_source(path: Path | str) -> SourceConfig:
-    """The source that a file describes. Raises as `load_task` does."""
+    """Return the source that a file describes. Raises as `load_task` does."""
     return parse_source(text_of(path), str(path))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFiles:
-    """A task and its sources as their files say. `texts` are the files' own: the task's, then the sources'."""
+    """A task and its sources, from their files. `texts` are the files' texts: the task's, then the sources'."""
 
     path: Path
     task: TaskConfig
@@ -215,14 +217,14 @@ class TaskFiles:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        """Notices for the user about keys that have no effect; one sentence each."""
         return (*self.task.notices, *(notice for source in self.sources for notice in source.notices))
 
 
 def load_files(task_path: Path, source_paths: Sequence[Path]) -> TaskFiles:
-    """A task and its sources. Raises as `read_files` does, and CONFIG-005 where the files don't fit together."""
+    """Load a task and its sources. Raises as `read_files` does, and CONFIG-005 if the files don't fit together."""
     task, sources, texts = read_files(task_path, source_paths)
-    from unshard.config.subtask import plan_subtasks  # not before: a mistake is told without it
+    from unshard.config.subtask import plan_subtasks  # only here: reporting a mistake does not need it
 
     return TaskFiles(task_path, task, sources, plan_subtasks(task, sources), texts)
 
@@ -230,9 +232,10 @@ def load_files(task_path: Path, source_paths: Sequence[Path]) -> TaskFiles:
 def read_files(
     task_path: Path, source_paths: Sequence[Path]
 ) -> tuple[TaskConfig, tuple[SourceConfig, ...], tuple[str, ...]]:
-    """A task, its sources, and the texts of the files, the task's first. All are read before one is refused.
+    """Return a task, its sources, and the texts of the files, the task's first.
 
-    Raises ConfigError as `load_task` does, and an ExceptionGroup of them where several files are wrong.
+    All files are read before an error is raised. Raises ConfigError as `load_task` does, and an ExceptionGroup of them
+    if several files are wrong.
     """
     errors: list[Exception] = []
     texts: list[str] = []
@@ -255,16 +258,17 @@ def read_files(
 
 
 def load_access(path: Path | str) -> AccessFile:
-    """The callers that a file of tokens lists. Raises as `load_task` does."""
-    from unshard.config.access import AccessFile
+    """Return the callers that a file of tokens lists. Raises as `load_task` does."""
+    from unshard.config.listener import AccessFile
 
     return _parse(AccessFile, text_of(path), str(path), ())[0]
 
 
 def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]) -> _Model:
-    """The settings of a process: its file, DM's TOML (`.toml`) or YAML, with what the command line gives over it.
+    """Return the settings of a process: its file, DM's TOML (`.toml`) or YAML, overridden by those of the command line.
 
-    No file: `path` is empty. Raises as `load_task` does; what the command line gives counts as line 1.
+    `path` is empty if there is no file. Raises as `load_task` does; settings of the command line are reported as line
+    1.
     """
     document = Document()
     if str(path).endswith(".toml"):
@@ -281,14 +285,14 @@ def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]
 
 
 def parse_task(text: str, file: str = "task") -> TaskConfig:
-    """The task that a text describes; `file` is its name in errors."""
+    """Return the task that a text describes. `file` is its name in errors."""
     task, lines = _parse(TaskConfig, text, file, TASK_CHECKS)
     refuse(file, [*overlap_problems(task), *filter_problems(task)], lines)
     return task
 
 
 def parse_source(text: str, file: str = "source") -> SourceConfig:
-    """The source that a text describes; `file` is its name in errors."""
+    """Return the source that a text describes. `file` is its name in errors."""
     source, lines = _parse(SourceConfig, text, file, ())
     refuse(file, source_problems(source), lines)
     return source

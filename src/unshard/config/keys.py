@@ -1,4 +1,4 @@
-"""Keys against models: old names renamed, empty ones dropped, unknown ones refused with the nearest known name."""
+"""Compares keys with the models: renames old names, drops empty keys, refuses unknown ones and names the nearest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from unshard.config.section import Section
 
 
 def adopt(model: type[Section], data: Any, path: KeyPath, document: Document) -> Any:
-    """`data` with only the keys that `model` has, under their present names.
+    """Return `data` with only the keys that `model` has, under their present names.
 
-    What was wrong goes to the document's `problems`, and its `lines` know a renamed key by both names. A key with
-    an empty value counts as not set, as in DM; dmctl writes a key under its old and its new name, where the one that
-    is not in use is empty, or both say the same. Data that isn't a mapping is returned as it is: the model refuses it.
+    Problems are added to the document's `problems`, and its `lines` get a renamed key under both names. A key with an
+    empty value counts as not set, as in DM. dmctl writes a key under its old and its new name, with one of them empty
+    or both equal, which is accepted. Data that isn't a mapping is returned unchanged, as the model refuses it.
     """
     if not isinstance(data, dict):
         return data
@@ -43,8 +43,11 @@ def _empty(value: Any) -> bool:
 
 
 def _says_nothing(value: Any, model: type[Section], name: str, data: dict[str, Any]) -> bool:
-    """Whether a key is only there because dmctl writes every key: its value is empty, and an old name has one, or it is
-    a section that may be left out, all of whose keys are empty."""
+    """Return whether a key is only present because dmctl writes every key.
+
+    That is so if its value is empty and an old name of it has a value, or if it is an optional section whose keys are
+    all empty.
+    """
     if _empty(value) and any(new == name and not _empty(data.get(old)) for old, new in model.old_names.items()):
         return True
     info = next(info for field, info in model.model_fields.items() if (info.alias or field) == name)
@@ -74,7 +77,10 @@ def _adopt_value(annotation: Any, value: Any, path: KeyPath, document: Document)
 
 
 def section_of(annotation: Any) -> tuple[Any, type[Section] | None]:
-    """How a field holds sections: (None | dict | tuple, the section's model), the model None where it holds none."""
+    """Return how a field holds sections: (None | dict | tuple, the section's model).
+
+    The model is None if it holds none.
+    """
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return section_of(next(part for part in parts if part is not type(None)))

@@ -1,14 +1,23 @@
-"""What every process that listens has in its file: addresses, TLS, tokens, bounds. Master and worker build on it."""
+"""The settings of every process that listens: addresses, TLS, tokens, limits. Master and worker build on them.
+
+The file of API tokens has the callers and their roles. It holds only hashes, so reading it gives nobody access.
+"""
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+import hashlib
+import re
+import secrets
+from datetime import date
+from enum import StrEnum
+
+from pydantic import Field, field_validator, model_validator
 
 from unshard.config.section import Seconds, Section
 
 
 class LinkSecurity(Section):
-    """TLS of a process towards others of the cluster, and the token that it shows them. ctl has it too."""
+    """TLS of a process towards others of the cluster, and the token that it shows to them. ctl has it too."""
 
     ssl_ca: str = Field(default="", description="File of the authority that the other side's certificate is held to.")
     ssl_cert: str = Field(default="", description="File of this process's certificate; goes with `ssl-key`.")
@@ -33,9 +42,9 @@ class LinkSecurity(Section):
 
 
 def check_advertised(advertised: str, listens: str, key: str) -> None:
-    """Raise ValueError where others of the cluster would be told an address that they can't call. As DM does.
+    """Raise ValueError if the cluster's other processes would get an address that they can't call. As DM does.
 
-    `key` is that of `listens`, which stands in for `advertised` where that is empty.
+    `key` is the name of the setting `listens`, which is used if `advertised` is empty.
     """
     host, colon, port = (advertised or listens).rpartition(":")
     if advertised and not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
@@ -46,7 +55,7 @@ def check_advertised(advertised: str, listens: str, key: str) -> None:
 
 
 class ListenerConfig(LinkSecurity):
-    """A process that listens. With `ssl-ca` it takes only callers with a certificate of that authority."""
+    """A process that listens. With `ssl-ca` it accepts only callers with a certificate of that authority."""
 
     token_file: str = Field(
         default="",
@@ -73,11 +82,89 @@ class ListenerConfig(LinkSecurity):
         return self
 
 
-# The file of `unshard ctl`, in place of its flags.
+# The file of `unshard ctl`, which replaces its flags.
 
 
 class CtlConfig(LinkSecurity):
-    """Where the masters are, and how to speak to them. DM's keys; a flag counts over them."""
+    """Where the masters are, and how to connect to them. The keys are DM's; a flag overrides them."""
 
     master_addr: str = Field(default="", description="HOST:PORT of the masters, with commas.")
     rpc_timeout: Seconds = Field(default=600.0, gt=0, description="How long an answer may take.")
+
+
+# The file of API tokens: the callers and their roles.
+
+
+_HASH = re.compile(r"[0-9a-f]{64}\Z")
+_PREFIX = "unshard_"
+
+
+class Role(StrEnum):
+    """The role of a caller.
+
+    Viewer, operator and admin form a ladder: each may do what the ones before it may. The two roles of the cluster's
+    own links are separate: a worker may only send heartbeats; a master may call workers and forward requests of others.
+    """
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+    WORKER = "worker"
+    MASTER = "master"
+
+    def covers(self, needed: Role) -> bool:
+        """Return whether a caller in this role may do what `needed` may."""
+        if self in _HUMAN and needed in _HUMAN:
+            return _HUMAN.index(self) >= _HUMAN.index(needed)
+        return self is needed
+
+
+_HUMAN = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+
+
+class TokenEntry(Section):
+    """One caller, identified by a token's hash or by the common name of its client certificate."""
+
+    name: str = Field(min_length=1, max_length=64, description="Who it is; the audit log shows it.")
+    role: Role = Field(description="viewer, operator, admin, worker or master.")
+    sha256: str = Field(default="", description="SHA-256 of the token, in hex; `unshard ctl token` makes both.")
+    certificate: str = Field(default="", description="Common name of the client certificate, in place of a token.")
+    expires: date | None = Field(default=None, description="Last day that it counts, in UTC.")
+
+    @field_validator("sha256")
+    @classmethod
+    def _digest(cls, text: str) -> str:
+        if text and not _HASH.match(text.lower()):
+            raise ValueError("write the SHA-256 of the token as 64 hex digits, never the token itself")
+        return text.lower()
+
+    @model_validator(mode="after")
+    def _one(self) -> TokenEntry:
+        if bool(self.sha256) == bool(self.certificate):
+            raise ValueError("write either sha256 or certificate")
+        return self
+
+
+class AccessFile(Section):
+    """The callers and their roles."""
+
+    tokens: tuple[TokenEntry, ...] = Field(min_length=1, description="The callers.")
+
+    @model_validator(mode="after")
+    def _apart(self) -> AccessFile:
+        for what in ("name", "sha256", "certificate"):
+            given = [value for entry in self.tokens if (value := getattr(entry, what))]
+            if len(set(given)) < len(given):
+                raise ValueError(f"two of the callers have the same {what}")
+        return self
+
+
+def new_token() -> tuple[str, str]:
+    """Return a new token of 256 random bits, and its hash for the file. A secret that long needs no slow hash."""
+    token = _PREFIX + secrets.token_urlsafe(32)
+    return token, token_hash(token)
+
+
+def token_hash(token: str) -> str:
+    """Return the SHA-256 of a token in hex, the form in which it is stored."""
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Name patterns: what they mean, whether they are well formed, whether one covers another.
+"""Name patterns: their meaning, their validation, and whether one covers another.
 
 ========== ====================================================
 ``*``      any number of characters
@@ -26,19 +26,23 @@ LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One character within `ranges`, or outside of them all. `?` is outside of none."""
+    """A token for one character: one within `ranges`, or with `outside` one outside all of them.
+
+    `?` is outside of no range.
+    """
 
     ranges: tuple[tuple[str, str], ...]
     outside: bool = False
 
     def has(self, character: str) -> bool:
+        """Return whether the character is in the class."""
         return any(low <= character <= high for low, high in self.ranges) != self.outside
 
     def within(self, other: OneOf) -> bool:
-        """Whether `other` has every character that this one has."""
+        """Return whether `other` has every character that this token has."""
         edges = {edge for low, high in self.ranges + other.ranges for edge in (low, high)}
         near = {chr(ord(edge) + step) for edge in edges for step in (-1, 0, 1) if 0 <= ord(edge) + step < 0x110000}
-        # membership changes at edges only, so these stand for every character there is
+        # membership only changes at the edges of ranges, so these represent all characters
         return all(other.has(character) for character in {*near, "\0", "\U0010ffff"} if self.has(character))
 
 
@@ -47,7 +51,7 @@ Token = OneOf | None  # None is `*`
 
 
 def parse_wildcard(text: str, *, star_anywhere: bool = False) -> tuple[Token, ...]:
-    """The tokens of a wildcard pattern. Raises ValueError saying what to write instead."""
+    """Return the tokens of a wildcard pattern. Raises ValueError that says what to write instead."""
     tokens: list[Token] = []
     rest = text
     while rest:
@@ -83,12 +87,15 @@ def _parse_set(inside: str) -> OneOf:
 
 
 def fold(pattern: str, case_sensitive: bool) -> str:
-    """The pattern in the case that names are compared in. A regular expression is left: its flag folds."""
+    """Return the pattern in the case in which names are compared.
+
+    A regular expression is unchanged; it is compiled to ignore case.
+    """
     return pattern if case_sensitive or pattern.startswith(REGEX_MARK) else pattern.lower()
 
 
 def covers(wide: str, narrow: str, *, case_sensitive: bool) -> bool:
-    """Whether every name that `narrow` matches is surely matched by `wide`. Undecidable pairs give False."""
+    """Return whether `wide` certainly matches every name that `narrow` matches; False if that can't be decided."""
     wide, narrow = fold(wide, case_sensitive), fold(narrow, case_sensitive)
     if wide in (narrow, "*"):
         return True
@@ -160,7 +167,7 @@ FreePattern = Annotated[str, AfterValidator(_check_free)]
 """A pattern with `*` anywhere."""
 
 Extraction = Annotated[str, AfterValidator(_check_extraction)]
-"""A regular expression whose capture groups are what is taken."""
+"""A regular expression whose capture groups are the text to take."""
 
 SqlPattern = Annotated[str, AfterValidator(_check_sql)]
 """A regular expression over a statement."""
@@ -168,7 +175,7 @@ SqlPattern = Annotated[str, AfterValidator(_check_sql)]
 
 # Rules of dumpling's `--filter`: `shop.order_*`, `!shop.tmp_*`, `/^shop_\d+$/.*`, `"a.b"."c"`, `@file`.
 #
-# | in a name | stands for |
+# | in a name | meaning |
 # |---|---|
 # | letters, digits, `_`, `$`, anything beyond ASCII | itself |
 # | `*`, `?` | any number of characters; one |
@@ -192,7 +199,7 @@ _WILD = re.compile(r"\[(?P<outside>!?)(?P<set>(?:\\.|[^\\\]])+)\]|\\(?P<escaped>
 
 @dataclass(frozen=True, slots=True)
 class TableRule:
-    """One rule, as regular expressions that are searched in the names."""
+    """One rule, as regular expressions that are searched in the names. `taken` is False for a rule with `!`."""
 
     taken: bool
     schema: str
@@ -200,7 +207,7 @@ class TableRule:
 
 
 def parse_rule(text: str) -> TableRule:
-    """Raises ValueError saying what is wrong with it."""
+    """Parse one rule. Raises ValueError that says what is wrong with it."""
     body = text.removeprefix("!")
     schema, at = _name(body, 0)
     if body[at : at + 1] != ".":
@@ -212,7 +219,7 @@ def parse_rule(text: str) -> TableRule:
 
 
 def read_rules(value: str) -> tuple[str, ...]:
-    """The rules of one `--filter`, files read and each rule checked. Raises ValueError."""
+    """Return the rules of one `--filter`, with files read and each rule checked. Raises ValueError."""
     found: list[str] = []
     for text in _between_commas(value):
         found += _lines(text[1:]) if text.startswith("@") else [text]
@@ -234,7 +241,7 @@ def _lines(file: str) -> list[str]:
 
 
 def _between_commas(value: str) -> Iterator[str]:
-    """The parts of a list; commas in quotes, sets and regular expressions separate nothing."""
+    """Yield the parts of a list. Commas in quotes, sets and regular expressions do not separate parts."""
     start = at = 0
     while at < len(value):
         piece = None if value[start] == "@" else _PIECE.match(value, at)

@@ -1,4 +1,4 @@
-"""Problems of a file: collected, given their line and their remedy, reported together."""
+"""Problems of a file, which are collected, given their line and their remedy, and reported together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unshard.errors import ConfigError, Where
 
 KeyPath = tuple[str | int, ...]
 _SECRET = frozenset({"password", "session", "extra-args", "conf", "token", "sha256", "security"})
-"""Keys whose value is never shown: it is a password, or may have one inside."""
+"""Keys whose value is never shown, because it is a secret or may contain one."""
 
 _REMEDIES = {
     "missing": "missing: it has to be set",
@@ -38,14 +38,14 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong, at one place. `text` is complete: the dotted path, the value, what to write instead."""
+    """One problem at one place. `text` is complete: the dotted path, the value, what to write instead."""
 
     path: KeyPath
     text: str
 
 
 def dotted(path: KeyPath) -> str:
-    """`mysql-instances[0].meta.binlog-pos`."""
+    """Return a path in the form `mysql-instances[0].meta.binlog-pos`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -53,17 +53,18 @@ def dotted(path: KeyPath) -> str:
 
 
 def problem(path: KeyPath, fault: str) -> Problem:
+    """Return a problem at a key, whose text begins with the key's dotted path."""
     return Problem(path, f"{dotted(path)}: {fault}")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """` (did you mean `x`?)`, or nothing where no known word is near."""
+    """Return ` (did you mean `x`?)`, or nothing if no known word is similar."""
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
 def from_validation(details: Mapping[str, Any]) -> Problem:
-    """The problem that one of pydantic's error details stands for. Values that may hold a secret are left out."""
+    """Return the problem for one of pydantic's error details. Values that may contain a secret are left out."""
     path: KeyPath = tuple(details["loc"])
     kind, value, context = details["type"], details.get("input"), details.get("ctx", {})
     if kind == NOT_SUPPORTED:
@@ -96,19 +97,19 @@ def refuse(file: str, problems: Iterable[Problem], lines: Mapping[KeyPath, int])
 
 
 def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """The line of that key, or of the nearest section around it."""
+    """Return the line of that key, or of the nearest section around it."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
-# Keys that a user set and that do nothing: told, not silently passed over.
+# Keys that a user has set and that have no effect. They are reported, not silently ignored.
 
 
 def used_without_effect(section: Section, path: KeyPath) -> Iterator[str]:
-    """One sentence for each key under `section` that asks for something and is marked NoEffect.
+    """Yield one sentence for each key under `section` that is marked NoEffect and does not have its default value.
 
-    A key with its default asks for nothing: dmctl writes every key that there is.
+    A key with its default value asks for nothing: dmctl writes every key that exists.
     """
     for name, info in type(section).model_fields.items():
         if name not in section.model_fields_set:

@@ -1,4 +1,4 @@
-"""Where and how a process logs: the keys that master and worker have alike."""
+"""The files of master and worker, and the log settings that both have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LogConfig(Section):
 
     @property
     def log_settings(self) -> LogSettings:
-        """The same for `log.configure`."""
+        """The same settings in the form for `log.configure`."""
         file = Path(self.log_file) if self.log_file else None
         return LogSettings(file, self.log_level, self.log_format, self.redact_info_log)
 
@@ -45,7 +45,10 @@ _NO_ETCD = NoEffect("there is no etcd inside: masters meet in the database of `s
 
 
 class MasterConfig(ListenerConfig, LogConfig):
-    """One master: where it listens, where it keeps what it knows. DM's keys; those of its etcd have no effect."""
+    """One master: where it listens, and where it keeps its data.
+
+    The keys are DM's; those of its etcd have no effect.
+    """
 
     name: str = Field(
         default="", max_length=255, description="Name of this master; empty: `master-` and the host's name."
@@ -91,10 +94,12 @@ class MasterConfig(ListenerConfig, LogConfig):
 
     @property
     def called(self) -> str:
+        """Name of the master: the configured one, or one by the host's name."""
         return self.name or f"master-{socket.gethostname()}"
 
     @property
     def folder(self) -> str:
+        """Folder of the master's data: the configured one, or one by its name."""
         return self.data_dir or f"default.{self.called}"
 
     @model_validator(mode="after")
@@ -104,7 +109,7 @@ class MasterConfig(ListenerConfig, LogConfig):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        """Notices for the user about keys that have no effect; one sentence each."""
         return tuple(used_without_effect(self, ()))
 
 
@@ -115,7 +120,7 @@ _BY_MASTER = NoEffect("the masters' `worker-ttl` says how long a worker may be s
 
 
 class WorkerConfig(ListenerConfig, LogConfig):
-    """One worker: where it listens, which masters it belongs to. DM's keys."""
+    """One worker: where it listens, and which masters it belongs to. The keys are DM's."""
 
     name: str = Field(default="", max_length=255, description="Name of this worker; empty: its `advertise-addr`.")
     worker_addr: str = Field(default="127.0.0.1:8262", description="HOST:PORT to listen at.")
@@ -132,7 +137,8 @@ class WorkerConfig(ListenerConfig, LogConfig):
     spark: SparkConfig | None = Field(
         default=None,
         description="Ours: the Spark session to start at once, written as the tasks write theirs, so that a spare "
-        "takes a source over sooner. Not set: started by the first task; a task that wants another one gets its own.",
+        "takes a source over sooner. Not set: started by the first job of a task; a task that wants another one gets "
+        "its own.",
     )
     wait_time_on_stop: Seconds = Field(
         default=10.0, ge=0, description="Ours: time that a pause or a stop gives the batch in hand to end."
@@ -151,7 +157,7 @@ class WorkerConfig(ListenerConfig, LogConfig):
 
     @property
     def masters(self) -> tuple[str, ...]:
-        """HOST:PORT of each."""
+        """HOST:PORT of each master."""
         return tuple(one.strip().removeprefix("http://").removeprefix("https://") for one in self.join.split(","))
 
     @model_validator(mode="after")
@@ -161,5 +167,5 @@ class WorkerConfig(ListenerConfig, LogConfig):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        """Notices for the user about keys that have no effect; one sentence each."""
         return tuple(used_without_effect(self, ()))

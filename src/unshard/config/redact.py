@@ -1,4 +1,4 @@
-"""Files and forms as they may be shown: every secret in them as `******`."""
+"""Prepares files and JSON forms for display: every secret is replaced by `******`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import yaml
 
 from unshard.config.secret import HIDDEN
-from unshard.log.hide import without_credentials
+from unshard.log.lines import without_credentials
 
 _SECRET = re.compile(
     r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|credential|ssl[-_]key[-_](bytes|base64)",
     re.IGNORECASE,
 )
-"""Keys, of Spark's `conf` and of sessions too, whose value is a secret."""
+"""Names of keys whose value is a secret, in Spark's `conf` and in sessions too."""
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a key of that name is a secret."""
+    """Return whether the value of a key of that name is a secret."""
     return _SECRET.search(key) is not None
 
 
 def hidden(form: Any) -> Any:
-    """The same mappings and lists, with `******` for every secret that is set, by its key or within a URL."""
+    """Return the same mappings and lists, with `******` for every secret, found by its key or within a URL."""
     if isinstance(form, dict):
         return {key: _shown(key, value) for key, value in form.items()}
     if isinstance(form, list | tuple):
@@ -32,9 +32,9 @@ def hidden(form: Any) -> Any:
 
 
 def hidden_text(text: str) -> str:
-    """A task or source file's text to show: its keys in their order, secrets as `******`, without its comments.
+    """Return a task or source file's text for display: its keys in order, secrets as `******`, without comments.
 
-    A text that is no YAML mapping is shown as `******` altogether.
+    A text that is no YAML mapping is shown as `******`.
     """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -47,7 +47,7 @@ def hidden_text(text: str) -> str:
 
 
 def _hide(node: yaml.Node, seen: set[int]) -> None:
-    """Put `******` in place of every secret below `node`; all else stays as it is written: 3306 and "3306" differ."""
+    """Replace every secret below `node` by `******`. Everything else stays as it is written: 3306 and "3306" differ."""
     if id(node) in seen:
         return
     seen.add(id(node))

@@ -1,4 +1,4 @@
-"""The reference page of task and source files, written from the models: `docs/reference/config.md`."""
+"""Writes the reference page of task and source files, `docs/reference/config.md`, from the models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TITLES = (
 
 
 def render() -> str:
-    """The page as Markdown, the same for the same models."""
+    """Return the page as Markdown. The result depends only on the models."""
     parts = [_INTRO]
     for model, title in _TITLES:
         parts.append(f"## {title}\n")
@@ -53,7 +53,7 @@ def render() -> str:
 
 
 def _place(model: type[Section], path: str, places: dict[type[Section], list[str]]) -> None:
-    """Add to `places` every path at which a section stands below `model`, in the order of the keys."""
+    """Add every path of a section below `model` to `places`, in the order of the keys."""
     for name, info in model.model_fields.items():
         shape, inner = section_of(info.annotation)
         if inner is None:
@@ -86,7 +86,7 @@ def _row(name: str, info: FieldInfo, model: type[Section]) -> str:
 
 
 def _supported_value(info: FieldInfo, mark: Later) -> bool:
-    """Whether the mark refuses nothing that the type takes."""
+    """Return whether the mark refuses nothing that the type accepts."""
     return get_origin(info.annotation) is Literal and set(get_args(info.annotation)) == set(mark.neutral)
 
 

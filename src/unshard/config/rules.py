@@ -1,4 +1,4 @@
-"""Named rules of a task: routes, block-allow lists, column mappings, filters."""
+"""The named rules of a task: routes, block-allow lists, column mappings, filters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from unshard.config.patterns import Extraction, FreePattern, NamePattern, SqlPat
 from unshard.config.section import NoEffect, Section
 
 INSTANCE_LIMIT = 15
-"""Largest instance number of a `partition id` mapping: four bits."""
+"""The largest instance number of a `partition id` mapping, which has four bits for it."""
 
 
 def _online_table_rule(text: str) -> str:
-    """DM's reading of a rule: anchored at both ends. Raises ValueError on anything but one capture group."""
+    """Return a rule as DM reads it: anchored at both ends.
+
+    Raises ValueError unless it has exactly one capture group.
+    """
     rule = ("" if text.startswith("^") else "^") + text + ("" if text.endswith("$") else "$")
     try:
         groups = re.compile(rule).groups
@@ -29,7 +32,7 @@ def _online_table_rule(text: str) -> str:
 
 
 OnlineTableRule = Annotated[str, AfterValidator(_online_table_rule)]
-"""A regular expression over names of helper tables; its group is the name of the table that they work for."""
+"""A regular expression for names of helper tables. Its capture group is the name of the table that they belong to."""
 
 
 class ExtractTable(Section):
@@ -43,6 +46,7 @@ class ExtractTable(Section):
 
     @property
     def regexp(self) -> str:
+        """Pattern whose groups give the value of the column."""
         return self.table_regexp
 
 
@@ -57,6 +61,7 @@ class ExtractSchema(Section):
 
     @property
     def regexp(self) -> str:
+        """As `ExtractTable.regexp`."""
         return self.schema_regexp
 
 
@@ -71,11 +76,15 @@ class ExtractSource(Section):
 
     @property
     def regexp(self) -> str:
+        """As `ExtractTable.regexp`."""
         return self.source_regexp
 
 
 class RouteRule(Section):
-    """Where tables go. Rules with a table pattern come before those without; two of a level for one table: error."""
+    """The target of a set of tables.
+
+    Rules with a table pattern have precedence; two rules of one level for one table are an error.
+    """
 
     schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.", examples=["shop_*"])
     table_pattern: NamePattern | None = Field(
@@ -122,7 +131,7 @@ class TableEntry(Section):
 
 
 class BlockAllowRule(Section):
-    """Which tables are migrated. First the schema is judged, then the table; system schemas never pass."""
+    """The tables to migrate. The schema is checked first, then the table. System schemas are never migrated."""
 
     do_dbs: tuple[FreePattern, ...] = Field(default=(), description="Schemas to take; when set, no other is.")
     do_tables: tuple[TableEntry, ...] = Field(default=(), description="Tables to take; when set, no other is.")
@@ -135,7 +144,7 @@ class BlockAllowRule(Section):
 
 
 class ColumnMappingRule(Section):
-    """Rewrites a column so that the values of merged tables don't clash."""
+    """A change of a column's values that keeps the values of merged tables from clashing."""
 
     schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.")
     table_pattern: NamePattern | None = Field(
@@ -176,7 +185,7 @@ class ColumnMappingRule(Section):
 
 
 class FilterRule(Section):
-    """Binlog events to leave out, or to stop at. The first rule that says something of an event decides."""
+    """Binlog events to leave out, or to stop at. The first rule that applies to an event decides."""
 
     schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.", examples=["shop_*"])
     table_pattern: NamePattern | None = Field(
@@ -218,9 +227,9 @@ class FilterRule(Section):
 
 
 class ExpressionFilterRule(Section):
-    """Row changes to leave out, by an expression over their values; in the incremental part only.
+    """Row changes to leave out, by an expression over their values; only in the incremental part.
 
-    A rule has one kind of expression; write several rules for several kinds, or for OR.
+    A rule has one kind of expression. Write several rules for several kinds, or for OR.
     """
 
     schema_: str = Field(alias="schema", min_length=1, description="Source schema, exactly.")

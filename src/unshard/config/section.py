@@ -1,4 +1,4 @@
-"""What every section of a file is: a frozen model with DM's key names, and the marks its keys can carry."""
+"""The base of every section of a file: a frozen model with DM's key names, and the marks that its keys can have."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SIZE = re.compile(r"(\d+)\s*(?:([kmgt])(?:i?b)?|b)", re.IGNORECASE)
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _WHOLE = {"s": 1, "h": 3600, "bytes": 1, "GB": 1 << 30}
-"""What one of a unit is, in seconds or bytes."""
+"""The size of one unit, in seconds or bytes."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Section(BaseModel):
     """One mapping of a task or source file.
 
-    Field names are DM's keys with `_` for `-`. `old_names` maps a key that DM still reads to the one in use.
+    Field names are DM's keys with `_` for `-`. `old_names` maps a key that DM still accepts to its present name.
     """
 
     model_config = ConfigDict(
@@ -38,7 +38,7 @@ class Section(BaseModel):
 
 @dataclass(frozen=True)
 class Later:
-    """Marks a key of DM that is known but not built: only the `neutral` values, which ask for nothing, pass."""
+    """Marks a key of DM that is not supported yet: only the `neutral` values, which ask for nothing, are accepted."""
 
     neutral: tuple[Any, ...]
 
@@ -54,7 +54,7 @@ class Later:
 
 @dataclass(frozen=True)
 class NoEffect:
-    """Marks a key that is read and does nothing, as in DM or by our design; using it gives a notice with `why`."""
+    """Marks a key that is accepted and has no effect, as in DM or by our design. Using it gives a notice with `why`."""
 
     why: str
 
@@ -63,8 +63,8 @@ class NoEffect:
 class Unit:
     """The unit of a key's value, for the reference page.
 
-    A whole number of `s`, `h`, `bytes` or `GB` may be written with a unit of its own, such as 5m or 64MiB, where it is
-    a whole number of these.
+    A value in whole `s`, `h`, `bytes` or `GB` may be written with another unit, such as 5m or 64MiB, if it is a whole
+    number of the key's unit.
     """
 
     name: str
@@ -87,19 +87,20 @@ class Unit:
 
 
 def not_supported(advice: str, below: tuple[str, ...] = ()) -> PydanticCustomError:
-    """What a validator raises for a value that a later version will take.
+    """Return the error that a validator raises for a value that a later version will support.
 
-    The report names the key that the validator stands at, with `below` behind it.
+    The report names the validator's key, followed by `below`.
     """
     return PydanticCustomError(NOT_SUPPORTED, "{advice}", {"advice": advice, "below": below})
 
 
 def later(*neutral: Any) -> Later:
+    """Return the mark of a key of DM that is not supported yet: only its `neutral` values are accepted."""
     return Later(neutral)
 
 
 def written(value: Any) -> str:
-    """A value as one writes it in YAML: true, "", [], {}."""
+    """Return a value as it is written in YAML: true, "", [], {}."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -112,7 +113,10 @@ def written(value: Any) -> str:
 
 
 def seconds_of(value: Any) -> Any:
-    """Seconds of a duration such as `90s`, `5m`, `1h30m`, `500ms`. Raises ValueError on a text without units."""
+    """Return the seconds of a duration such as `90s`, `5m`, `1h30m`, `500ms`.
+
+    Raises ValueError on a text without units.
+    """
     if not isinstance(value, str):
         return value
     parts = _DURATION.findall(value)
@@ -122,7 +126,7 @@ def seconds_of(value: Any) -> Any:
 
 
 def size_of(text: str) -> int:
-    """Bytes of a size with its unit, such as `64MiB` or `1g`; all units are binary. Raises ValueError."""
+    """Return the bytes of a size with its unit, such as `64MiB` or `1g`; all units are binary. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError("write a size with its unit, such as 512KiB, 64MiB or 1GiB")
@@ -130,7 +134,7 @@ def size_of(text: str) -> int:
 
 
 def _with_unit(seconds: float) -> str:
-    """As a file has it, so that what is dumped as JSON can be read as a file again."""
+    """Return a duration as a file has it, so that a model that is dumped as JSON can be read as a file again."""
     return f"{Decimal(repr(seconds)):f}s"
 
 

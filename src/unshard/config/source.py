@@ -1,4 +1,4 @@
-"""The source file: one upstream server."""
+"""The source file: one source server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ GtidText = Annotated[str, AfterValidator(_gtid)]
 
 
 class PurgeConfig(Section):
-    """When files of the relay log are deleted; never one that a task still needs."""
+    """When files of the relay log are deleted. A file that a task still needs is never deleted."""
 
     interval: Annotated[int, Unit("s")] = Field(default=3600, ge=0, description="Time between two looks; 0: never.")
     expires: Annotated[int, Unit("h")] = Field(
@@ -87,7 +87,7 @@ class CheckerConfig(Section):
 
 
 class SourceConfig(Section):
-    """One upstream server: how to reach it, where to begin, what of its log is kept."""
+    """One source server: how to connect to it, where to begin, and how much of its relay log is kept."""
 
     source_id: SourceId = Field(description="Name of the source in tasks and checkpoints.", examples=["shop-01"])
     enable: bool = Field(
@@ -129,5 +129,5 @@ class SourceConfig(Section):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        """Notices for the user about keys that have no effect; one sentence each."""
         return tuple(used_without_effect(self, ()))

@@ -1,9 +1,9 @@
-"""A task cut by source: everything that one source's units need, with every name looked up and default filled in."""
+"""A subtask's settings: one source's part of a task, with every name resolved and every default filled in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
 from unshard.config.redact import hidden
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
-from unshard.config.section import Section
+from unshard.config.section import Section, size_of
 from unshard.config.source import SourceConfig
 from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, ShardDrop, SparkConfig, TaskConfig
 from unshard.config.units import (
@@ -20,10 +20,11 @@ from unshard.config.units import (
     DumpFormat,
     LoaderConfig,
     OnDuplicate,
+    OnMissingRow,
     SyncerConfig,
+    ValidatorConfig,
 )
 from unshard.errors import ConfigError
-from unshard.model.missing import OnMissingRow
 
 DEFAULT_STATEMENT_BYTES = 1_000_000
 
@@ -31,8 +32,8 @@ DEFAULT_STATEMENT_BYTES = 1_000_000
 class DumperSettings(Section):
     """The dump of one source.
 
-    `databases`, `tables` (schema, table) and `filters` (rules of a table filter) stand in for the block-allow list
-    when one of them is set.
+    If one of `databases`, `tables` (schema, table) and `filters` (rules of a table filter) is set, they replace the
+    block-allow list.
     """
 
     threads: int
@@ -69,14 +70,35 @@ class SyncerSettings(Section):
     safe_mode_duration_seconds: float
 
 
-class SubtaskConfig(Section):
-    """One source's part of a task, complete. Pickles; `model_dump_json` writes it, `model_validate_json` reads it.
+class ValidatorSettings(Section):
+    """Continuous validation of one source."""
 
-    `peers` are all sources of the task, this one too. `pessimistic`: DDL of merged tables is
-    brought together; with `optimistic` each shard's by itself, where `strict` stops at one that would wait.
-    `attempt`: the master draws it when a start forgets what the target has on record; a dump of an earlier attempt is
-    made again. Empty: any dump goes on.
-    Passwords in it are what the user wrote (plain or a reference); `redacted` is the form to show.
+    mode: Literal["none", "fast", "full"] = "none"
+    worker_count: int = 4
+    validate_interval_seconds: float = 10.0
+    check_interval_seconds: float = 5.0
+    batch_query_size: int = 100
+    max_pending_bytes: int = 500 << 20
+    max_pending_rows: int = 2147483647
+    full_load_rows_per_second: int = 0
+
+
+class SubtaskConfig(Section):
+    """One source's part of a task, complete.
+
+    Can be pickled; `model_dump_json` writes it, `model_validate_json` reads it.
+
+    Args:
+        start: where an incremental task begins. None in another mode, and if the task begins at the binlog's present
+            end.
+        attempt: drawn by the master when a start discards the task's records in the target, so that a dump of an
+            earlier attempt is made again. Empty: any dump is continued.
+        pessimistic: whether DDL of merged tables is coordinated, in either mode of `shard-mode`.
+        optimistic: with `pessimistic`: each shard's DDL is applied by itself where possible.
+        strict: with `optimistic`: the task stops at a DDL that would have to wait.
+        peers: all sources of the task, this one too.
+
+    Passwords are as the user wrote them (plain or a reference). `redacted` is the form to show.
     """
 
     name: str
@@ -109,15 +131,16 @@ class SubtaskConfig(Section):
     shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
     collations: dict[str, str] = Field(default_factory=dict)
+    validator: ValidatorSettings = ValidatorSettings()
 
     def redacted(self) -> dict[str, Any]:
-        """JSON-ready form in DM's key names, with `******` for every secret."""
+        """Return the JSON form in DM's key names, with `******` for every secret."""
         form: dict[str, Any] = hidden(self.model_dump(mode="json", by_alias=True))
         return form
 
 
 def plan_subtasks(task: TaskConfig, sources: Sequence[SourceConfig]) -> tuple[SubtaskConfig, ...]:
-    """The subtasks of a task, in the order of `mysql-instances`.
+    """Return the subtasks of a task, in the order of `mysql-instances`.
 
     Raises ConfigError CONFIG-005 with every source that is missing, given twice, not in the task, disabled, or whose
     starting point doesn't suit its `enable-gtid`.
@@ -131,7 +154,7 @@ def plan_subtasks(task: TaskConfig, sources: Sequence[SourceConfig]) -> tuple[Su
 
 
 def plan_subtask(task: TaskConfig, source: SourceConfig) -> SubtaskConfig:
-    """The subtask of one source that is in the task, whatever the others are."""
+    """Return the subtask of one source of the task. The other sources are not checked."""
     instance = next(one for one in task.mysql_instances if one.source_id == source.source_id)
     return _subtask(task, instance, source)
 
@@ -163,7 +186,10 @@ def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
 
 
 def _unchecked(task: TaskConfig) -> list[str]:
-    """What syncers ask for that can't be had of a target that checks foreign keys: tables so connected keep order."""
+    """Return syncer settings that conflict with a target that checks foreign keys.
+
+    On such a target connected tables keep the binlog's order.
+    """
     if not task.target_database.checks_foreign_keys:
         return []
     syncers = [*task.syncers.values(), *(one.syncer for one in task.mysql_instances if one.syncer is not None)]
@@ -217,6 +243,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),
         collations=task.collations,
+        validator=_validator(task, instance),
     )
 
 
@@ -248,6 +275,21 @@ def _loader(task: TaskConfig, instance: InstanceConfig) -> LoaderSettings:
         else f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
         on_duplicate=config.on_duplicate_logical,
         incremental_import=config.incremental_import,
+    )
+
+
+def _validator(task: TaskConfig, instance: InstanceConfig) -> ValidatorSettings:
+    name = instance.validator_config_name
+    config = task.validators[name] if name else ValidatorConfig()
+    return ValidatorSettings(
+        mode=config.mode,
+        worker_count=config.worker_count,
+        validate_interval_seconds=config.validate_interval,
+        check_interval_seconds=config.check_interval,
+        batch_query_size=config.batch_query_size,
+        max_pending_bytes=size_of(config.max_pending_row_size),
+        max_pending_rows=config.max_pending_row_count,
+        full_load_rows_per_second=config.full_load_rows_per_second if task.task_mode == "all" else 0,
     )
 
 

@@ -20,7 +20,7 @@ from unshard.config.section import NoEffect, Seconds, Section, Unit, later
 from unshard.config.source import BinlogName, GtidText, SourceId
 from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
 
-# The names that `ignore-checking-items` takes: DM's own, and ours.
+# The names that `ignore-checking-items` accepts: DM's, and our own.
 
 
 CheckingItem = Literal[
@@ -61,7 +61,10 @@ CheckingItem = Literal[
 
 
 LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"
-"""The longest ending of a meta table; with the task's name before it, it has to be a table name of 64 characters."""
+"""The longest suffix of a meta table's name.
+
+Together with the task's name it must fit into the 64 characters of a table name.
+"""
 
 Mode = Literal["full", "incremental", "all", "dump", "load"]
 Delivery = Literal["exactly-once", "at-least-once"]
@@ -73,7 +76,7 @@ _TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
 
 
 class MetaConfig(Section):
-    """Where an incremental task begins. Not used once the target has a checkpoint of the task."""
+    """Where an incremental task begins. Ignored once the target has a checkpoint of the task."""
 
     binlog_name: BinlogName = Field(default="", description="Binlog file to begin in.", examples=["mysql-bin.000001"])
     binlog_pos: Annotated[int, Unit("byte offset")] = Field(default=4, ge=4, description="Place in that file.")
@@ -81,7 +84,7 @@ class MetaConfig(Section):
 
 
 class InstanceConfig(Section):
-    """One source of the task, and which of the named rules hold for it."""
+    """One source of the task, and the named rules that apply to it."""
 
     old_names: ClassVar[dict[str, str]] = {"black-white-list": "block-allow-list"}
 
@@ -150,12 +153,12 @@ class SparkConfig(Section):
 
     @property
     def url(self) -> str:
-        """Where the jobs run: the Spark Connect server, or else the master."""
+        """The URL of the Spark Connect server, or else of the Spark master."""
         return self.remote or self.master
 
 
 class ExperimentalConfig(Section):
-    """DM's trials."""
+    """DM's experimental settings."""
 
     async_checkpoint_flush: Annotated[bool, later(False)] = Field(
         default=False, description="Write checkpoints while changes go on being applied."
@@ -291,11 +294,12 @@ class TaskConfig(Section):
 
     @property
     def finds_online_ddl(self) -> bool:
+        """True if the task recognizes the tables of gh-ost and pt-osc."""
         return self.online_ddl or bool(self.online_ddl_scheme)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        """Notices for the user about keys that have no effect; one sentence each."""
         found = list(used_without_effect(self, ()))
         if self.task_mode != "incremental":
             found += [
@@ -315,5 +319,12 @@ class TaskConfig(Section):
                 f"mysql-instances[{index}].filter-rules has no effect: task-mode {self.task_mode} follows no binlog"
                 for index, instance in enumerate(self.mysql_instances)
                 if instance.filter_rules
+            ]
+            found += [
+                f"mysql-instances[{index}].validator-config-name has no effect: task-mode {self.task_mode} follows no "
+                "binlog, so rows that change in the source later would count as errors; `unshard compare` compares "
+                "the rows that were loaded"
+                for index, instance in enumerate(self.mysql_instances)
+                if instance.validator_config_name and self.validators[instance.validator_config_name].mode != "none"
             ]
         return tuple(found)

@@ -1,4 +1,4 @@
-"""How the units of a task work: dump (`mydumpers`), load (`loaders`), sync (`syncers`), `validators`."""
+"""The settings of a task's units: dump (`mydumpers`), load (`loaders`), sync (`syncers`), `validators`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
-from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported, seconds_of
-from unshard.model.missing import OnMissingRow
+from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported, seconds_of, size_of
+
+OnMissingRow = Literal["warn", "stop"]
+"""What happens on an UPDATE or DELETE that finds no row in the target: it is counted and logged, or the task stops."""
 
 DEFAULT_WORKER_COUNT = 4
-"""Partitions that apply row changes side by side."""
+"""Partitions that apply row changes in parallel."""
 
 DEFAULT_BATCH = 2000
 """Rows of one transaction on the target."""
 
 DEFAULT_ROWS = 50_000
-"""Rows of one chunk of a dump where neither `rows` nor `-r` says."""
+"""Rows of one chunk of a dump if neither `rows` nor `-r` is set."""
 
 _GIVEN_TWICE = {
     "threads": "threads",
@@ -97,7 +99,7 @@ class DumperConfig(Section):
 
     @property
     def flags(self) -> DumpFlags:
-        """What `extra-args` sets."""
+        """The settings in `extra-args`."""
         return parse_flags(self.extra_args)
 
 
@@ -221,32 +223,51 @@ class SyncerConfig(Section):
 
     @property
     def safe_mode_seconds(self) -> float:
-        """`safe-mode-duration`, or its default."""
+        """The value of `safe-mode-duration`, or its default, in seconds."""
         given: float = seconds_of(self.safe_mode_duration) if self.safe_mode_duration else 0.0
         return given if self.safe_mode_duration else 2.0 * self.checkpoint_flush_interval
 
 
-class ValidatorConfig(Section):
-    """Continuous comparison of source and target."""
+_BY_PLACE = NoEffect(
+    "a row is judged once the target has all that the source held when the row was read, which takes some seconds"
+)
+_AT_ONCE = NoEffect("what the validator finds is in the target at once")
 
-    mode: Annotated[Literal["none", "fast", "full"], later("none")] = Field(
-        default="none", description="What is compared."
+
+class ValidatorConfig(Section):
+    """Continuous validation: rows that change are compared on both ends while the task runs."""
+
+    mode: Literal["none", "fast", "full"] = Field(
+        default="none",
+        description="`full`: each column is compared; `fast`: only whether the row is there; `none`: nothing.",
     )
-    worker_count: Annotated[int, later(4)] = Field(default=4, description="Workers that compare.")
-    validate_interval: Annotated[Seconds, later(10.0)] = Field(default=10.0, description="Time between tries of a row.")
-    check_interval: Annotated[Seconds, later(5.0)] = Field(
-        default=5.0, description="Time between looks at the checkpoint."
+    worker_count: int = Field(
+        default=4, ge=1, description="Tasks that compare side by side, and half of Spark's slots at most."
     )
-    row_error_delay: Annotated[Seconds, later(1800.0)] = Field(
-        default=1800.0, description="Time until a row is an error."
+    validate_interval: Seconds = Field(default=10.0, gt=0, description="Time between two looks at a row that differs.")
+    check_interval: Seconds = Field(default=5.0, gt=0, description="Time between two looks for rows that have changed.")
+    row_error_delay: Annotated[Seconds, _BY_PLACE] = Field(default=1800.0, description="Time until a row is an error.")
+    meta_flush_interval: Annotated[Seconds, _AT_ONCE] = Field(default=300.0, description="Time between checkpoints.")
+    batch_query_size: Annotated[int, Unit("rows")] = Field(default=100, ge=1, description="Rows of one SELECT.")
+    max_pending_row_size: str = Field(
+        default="500m",
+        description="Bytes of keys that wait to be compared, as they are kept in the target; with more the validator"
+        " stops.",
+        examples=["500m"],
     )
-    meta_flush_interval: Annotated[Seconds, later(300.0)] = Field(
-        default=300.0, description="Time between checkpoints."
+    max_pending_row_count: Annotated[int, Unit("rows")] = Field(
+        default=2147483647, ge=1, description="Rows that wait to be compared; with more the validator stops."
     )
-    batch_query_size: Annotated[int, later(100), Unit("rows")] = Field(default=100, description="Rows of one SELECT.")
-    max_pending_row_size: Annotated[str, later("500m")] = Field(
-        default="500m", description="Most bytes of waiting rows."
+
+    full_load_rows_per_second: Annotated[int, Unit("rows")] = Field(
+        default=50_000,
+        ge=0,
+        description="How fast the rows of the full load are compared, in a task of mode `all`; 0: they are not compared"
+        " before they change.",
     )
-    max_pending_row_count: Annotated[int, later(2147483647), Unit("rows")] = Field(
-        default=2147483647, description="Most waiting rows."
-    )
+
+    @field_validator("max_pending_row_size")
+    @classmethod
+    def _size(cls, text: str) -> str:
+        size_of(text)
+        return text

@@ -19,7 +19,7 @@ from unshard.ctl.session import (
     masters_of_environment,
     token_of_environment,
 )
-from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl, source, task
+from unshard.ctl.verbs import binlog, cluster, config, shard_ddl, task, validation
 from unshard.ctl.words import GlobalFlags
 
 ctl = typer.Typer(
@@ -28,7 +28,7 @@ ctl = typer.Typer(
     help="The commands of dmctl, with its flags and its JSON. Without a command: a prompt, or lines from a pipe.\n\n"
     "Exit code of each command 0: done, 1: refused or failed, the answer says why, 2: wrong use.",
 )
-for part in (task, source, member, shard_ddl, binlog, schema, config, secret):
+for part in (task, cluster, shard_ddl, binlog, validation, config):
     part.register(ctl)
 
 
@@ -65,11 +65,11 @@ def flags(
     as_json: Annotated[bool, typer.Option("--json", help="Print DM's JSON on a terminal too.")] = False,
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and exit.")] = False,
 ) -> None:
-    """dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
+    """Run dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
 
-    These flags may stand behind the verb too. check-task, binlog, binlog-schema and shard-ddl-lock do without a
-    master where the task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there is no
-    answer, 2: wrong use.
+    These flags may stand behind the verb too. check-task, binlog, binlog-schema, shard-ddl-lock and validation do
+    without a master where the task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there
+    is no answer, 2: wrong use.
     """
     if version:
         from importlib import metadata
@@ -95,7 +95,7 @@ def flags(
 
 @ctl.command("help", hidden=True)
 def help_(context: typer.Context, words: Annotated[list[str] | None, typer.Argument(metavar="VERB…")] = None) -> None:
-    """What a verb does, and its flags."""
+    """Show what a verb does, and its flags."""
     above: Any = context.parent
     found: Any = above.command
     for word in words or ():
@@ -140,7 +140,7 @@ def _of_file(outer: CtlSession, path: str) -> CtlSession:
 
 
 def _seconds(text: str) -> float:
-    """Seconds of DM's `10m`; a bare number is seconds too. 0 for an empty text."""
+    """Return the seconds of DM's `10m`; a bare number is seconds too. 0 for an empty text."""
     if not text:
         return 0.0
     try:

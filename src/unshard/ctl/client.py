@@ -14,8 +14,7 @@ from unshard.api.verbs import PATH, Request
 from unshard.config.listener import LinkSecurity
 from unshard.ctl.runs import runs_that_ended
 from unshard.errors import ClusterError
-from unshard.web.alive import ALIVE_SECONDS, UNASKED, answer_of, silence_of
-from unshard.web.tls import http_client
+from unshard.web.tls import ALIVE_SECONDS, UNASKED, answer_of, http_client, silence_of
 
 _NOT_NOW = frozenset({502, 503})
 _NO_LEADER = frozenset({"CLUSTER-001", "CLUSTER-002"})
@@ -23,7 +22,7 @@ _UNDER_WAY = frozenset({"CLUSTER-087"})
 
 
 class _PassedOver(Exception):
-    """Why a master was not the one to ask."""
+    """The reason why a master was skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class MasterClient:
     security: LinkSecurity
 
     def ask(self, request: Request) -> dict[str, Any]:
-        """The first master's answer. A master that can't be reached, is silent or can't serve now is passed over.
+        """Return the first master's answer. A master that can't be reached, is silent or can't serve now is skipped.
 
         Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-098 where they
         were runs of this folder, CLUSTER-042 for an answer that no master gives, CLUSTER-043 when it refuses the
@@ -58,7 +57,7 @@ class MasterClient:
         raise ClusterError("CLUSTER-041", cause="; ".join(failures), values={"masters": ", ".join(self.masters)})
 
     def _ask(self, address: str, request: Request) -> dict[str, Any]:
-        """One master's answer. Raises _PassedOver where another one may be asked."""
+        """Return one master's answer. Raises _PassedOver where another one may be asked."""
         body = request.model_dump(mode="json", by_alias=True, exclude_defaults=True)  # earlier masters know fewer keys
         try:
             with http_client(self.security, self.url(address), seconds=self.seconds) as client:
@@ -82,20 +81,20 @@ class MasterClient:
         return _answer(address, response)
 
     def url(self, address: str) -> str:
-        """An address with its scheme: https where certificates are given, unless it says itself."""
+        """Return an address with its scheme. Without a scheme it gets https where certificates are given, else http."""
         if "://" in address:
             return address
         return f"{'https' if self.security.ssl_ca or self.security.ssl_cert else 'http'}://{address}"
 
 
 def _code(response: httpx.Response) -> str:
-    """The code of the error that the answer tells, if it tells one."""
+    """Return the error code in the answer; "" where there is none."""
     form = _form(response)
     return str(form.get("error_code", "")) if isinstance(form, dict) else ""
 
 
 def _form(response: httpx.Response) -> Any:
-    """The answer's JSON, None where it is none."""
+    """Return the answer's JSON; None where it is not JSON."""
     try:
         return response.json()
     except (json.JSONDecodeError, UnicodeDecodeError):
@@ -116,7 +115,7 @@ def _status(address: str, response: httpx.Response) -> dict[str, Any]:
 
 
 def _told(response: httpx.Response) -> str:
-    """What the answer says in words, from one of the forms that servers have for it."""
+    """Return the text of the answer, from one of the forms that servers use."""
     form = _form(response)
     if form is None:
         form = response.text.strip()[:200]

@@ -1,4 +1,4 @@
-"""What is done without a master: the files tell where the task's records are. Imported when it is needed only."""
+"""Verbs that need no master: the files tell where the task's records are. Imported when it is needed only."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, ShardDdlLockUnlock
-from unshard.checks.items import opt_in_names
-from unshard.checks.run import check_task
+from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, ShardDdlLockUnlock, Validation
+from unshard.checks.run import check_task, opt_in_names
 from unshard.config.files import TaskFiles, read_files
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.ctl.words import source_files
 from unshard.master.beginning import at_time, start_of
-from unshard.operate.binlog import answer_binlog
+from unshard.operate.binlog import answer_binlog, answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock
-from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject, wrong_use
+from unshard.operate.validation import answer_validation
 
 # `check-task`: the checks before a start, as dmctl's answer.
 
 
 def answer_check(task: TaskConfig, configs: Sequence[SubtaskConfig], request: CheckTask) -> dict[str, Any]:
-    """The report, cut to the most that was asked for. `task` is that of the request; changes nothing.
+    """Return the report, with at most the wanted numbers of errors and warnings. Changes nothing.
 
     Raises as `check_task`, and ClusterError CLUSTER-047 for an opt-in item that is none.
     """
@@ -65,14 +64,19 @@ def unlock(task: str, source_words: Sequence[str], request: ShardDdlLockUnlock) 
     return answer_unlock(_subject(task, source_words), request, _who())
 
 
+def validation(task: str, source_words: Sequence[str], request: Validation) -> dict[str, Any]:
+    """As `answer_validation`; `task` is a file."""
+    return answer_validation([_subject(task, source_words)], request, _who())
+
+
 def _subject(task: str, source_words: Sequence[str]) -> Subject:
-    """The task of a file, with the sources whose files were named. Raises ConfigError."""
+    """Return the task of a file, with the sources whose files were named. Raises ConfigError."""
     config, sources, _ = read_files(Path(task), [Path(file) for file in source_files(source_words)])
     return Subject.of_files(config, sources)
 
 
 def _who() -> str:
-    """Who gives the command, for the record of it."""
+    """Return the name of the user who gives the command, for the record of it."""
     with suppress(OSError, KeyError):
         return f"{getpass.getuser()}@{socket.gethostname()}"
     return "unknown"

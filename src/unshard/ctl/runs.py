@@ -48,7 +48,7 @@ def write_record(file: Path, record: RunRecord) -> None:
 
 
 def record_in(file: Path) -> RunRecord | None:
-    """The record in a file; None where there is none that can be read."""
+    """Return the record in a file; None where there is no readable one."""
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
         return RunRecord(*(str(form[name]) for name in ("task", "began", "address", "ended", "outcome")))
@@ -57,7 +57,7 @@ def record_in(file: Path) -> RunRecord | None:
 
 
 def runs_that_ended(masters: Collection[str]) -> list[str]:
-    """What is known of the runs of this folder that live no more, in words; where `masters` are given, of those."""
+    """Return, in words, what is known of this folder's runs that have ended; with `masters`, only of theirs."""
     told = []
     for file in sorted(Path().glob(f"*{RECORD_SUFFIX}")):
         record = record_in(file)
@@ -80,10 +80,11 @@ def _changed(file: Path) -> str:
 
 
 def run_here() -> tuple[str, ...]:
-    """The address of the run to ask; of several files the one whose run lives, for one that was killed leaves its own.
+    """Return the address of the run to ask.
 
-    None where no run has left one; all of them where no run lives any more. Raises ClusterError CLUSTER-047 where
-    several live: the user has to say which is meant.
+    Of several files it is the one whose run is alive, for a killed run leaves its file. () where no run has left a
+    file; all addresses where no run is alive. Raises ClusterError CLUSTER-047 where several are alive: the user has to
+    choose one.
     """
     known = runs_here()
     if len(known) < 2:
@@ -96,16 +97,17 @@ def run_here() -> tuple[str, ...]:
 
 
 def runs_here() -> dict[str, str]:
-    """The addresses that runs have left in this folder, whether they live or not, by the names of the files.
+    """Return the addresses that runs have left in this folder, alive or not, by the names of the files.
 
-    On loopback only: whoever may write to a folder should not get the tokens of those who work in it.
+    Only loopback addresses are returned: whoever may write to a folder should not get the tokens of those who work in
+    it.
     """
     found = {file.name: named_in(file) for file in sorted(Path().glob(f"*{SUFFIX}"))}
     return {name: address for name, address in found.items() if _LOOPBACK.fullmatch(address)}
 
 
 def named_in(file: Path) -> str:
-    """The address that a file names; empty where there is no such file, or it is none that a run left."""
+    """Return the address in a file; "" where there is no such file, or a run did not write it."""
     if not file.is_file():
         return ""
     try:
@@ -116,7 +118,10 @@ def named_in(file: Path) -> str:
 
 
 def is_alive(address: str) -> bool:
-    """Whether a process listens at an address as runs leave it, also a busy or frozen one; a killed one's refuses."""
+    """Return whether a process listens at an address of a run.
+
+    A busy or frozen process counts; a killed one's port refuses.
+    """
     if not _LOOPBACK.fullmatch(address):
         return False
     host, _, port = address.rpartition(":")

@@ -1,4 +1,4 @@
-"""What the flags of every verb say, and how a verb ends: its answer shown, its exit code."""
+"""The meaning of every verb's flags, and the end of a verb: its answer shown, its exit code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class CtlSession:
-    """Where the masters are, how to speak to them, which sources are meant, how answers are shown.
+    """The addresses of the masters, the way to connect to them, the sources that are meant, the form of answers.
 
     `sources` are words of `-s` as they were typed: ids, or files of sources.
     """
@@ -43,7 +43,7 @@ class CtlSession:
 
     @property
     def client(self) -> MasterClient:
-        """Of the masters that were named, else of the `unshard run` of this folder.
+        """Client of the masters that were named, else of the `unshard run` of this folder.
 
         Raises ClusterError CLUSTER-047 where several run here.
         """
@@ -52,24 +52,24 @@ class CtlSession:
         return MasterClient(self.masters or run_here(), self.seconds, self.security)
 
     def direct(self, task: str | Path) -> bool:
-        """Whether files are enough: no master was named, and files of sources were, or none runs here."""
+        """Return whether files are enough: no master was named, and files of sources were, or no run is here."""
         if self.masters or not is_file(str(task)):
             return False
         return any(is_file(source) for source in self.sources) or not runs_here()
 
 
 def masters_of_environment(variables: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The masters that the first of `ADDRESS_VARIABLES` names."""
+    """Return the masters that the first set variable of `ADDRESS_VARIABLES` names."""
     return addresses(next((variables[name] for name in ADDRESS_VARIABLES if variables.get(name)), ""))
 
 
 def token_of_environment(variables: Mapping[str, str] = os.environ) -> str:
-    """Where the token stands, if the environment has one."""
+    """Return the token's reference, if the environment has one."""
     return f"env:{TOKEN_VARIABLE}" if variables.get(TOKEN_VARIABLE) else ""
 
 
 def addresses(text: str) -> tuple[str, ...]:
-    """`host:port,host:port` taken apart."""
+    """Return the parts of `host:port,host:port`."""
     return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
@@ -79,7 +79,7 @@ def ask(session: CtlSession, request: Request) -> None:
 
 
 def conclude(session: CtlSession, verb: str, work: Callable[[], dict[str, Any]]) -> None:
-    """Show what `work` answers. An error is told on stderr: exit code 2 for wrong use, else 1."""
+    """Show what `work` answers. An error is printed on stderr: exit code 2 for wrong use, else 1."""
     answer = guarded(work)
     from rich.console import Console
 
@@ -96,7 +96,7 @@ def conclude(session: CtlSession, verb: str, work: Callable[[], dict[str, Any]])
 
 
 def guarded(work: Callable[[], _T]) -> _T:
-    """What `work` returns; an UnshardError becomes its text on stderr and an exit code."""
+    """Return the result of `work`. An UnshardError becomes its text on stderr and an exit code."""
     try:
         return work()
     except UnshardError as error:

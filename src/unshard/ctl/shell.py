@@ -38,6 +38,10 @@ class NameCompletion:
     _kept: dict[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
 
     def of(self, kind: str) -> tuple[str, ...]:
+        """Return the names of that kind.
+
+        They are asked for again after `_FRESH_SECONDS`; none where no master answers.
+        """
         at, names = self._kept.get(kind, (float("-inf"), ()))
         if time.monotonic() - at < _FRESH_SECONDS:
             return names
@@ -74,6 +78,7 @@ class VerbCompleter(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Yield the verbs, flags or names that may follow before the cursor."""
         text = document.text_before_cursor
         try:
             words = shlex.split(text)
@@ -102,7 +107,7 @@ class VerbCompleter(Completer):
             yield from self._paths.get_completions(Document(current), complete_event)
 
     def _command(self, words: Sequence[str]) -> tuple[Any, int]:
-        """The verb that the words name, and how many of its arguments stand there."""
+        """Return the verb that the words name, and how many of its arguments they have."""
         command, arguments, value = self._table, 0, False
         for word in words:
             if value:
@@ -147,7 +152,7 @@ _SECRET = frozenset({"encrypt"})
 
 
 def shell(table: Any, session: CtlSession, prompt: PromptSession[str] | None = None) -> None:
-    """Read and carry out lines until `exit` or Ctrl-D. A verb that fails is told; the prompt comes again."""
+    """Read and run lines until `exit` or Ctrl-D. The error of a verb is printed, and the prompt is shown again."""
     reading = prompt or _prompt(table, session)
     while True:
         try:
@@ -169,7 +174,7 @@ def shell(table: Any, session: CtlSession, prompt: PromptSession[str] | None = N
 
 
 def piped(table: Any, session: CtlSession, lines: Iterable[str]) -> int | None:
-    """Carry out lines that come by a pipe, until `exit` or their end; one that fails doesn't keep the rest from it.
+    """Run lines that come by a pipe, until `exit` or their end; one that fails doesn't keep the rest from it.
 
     The largest of their exit codes; None where there was no verb at all. Raises ValueError for open quotes.
     """
@@ -184,7 +189,7 @@ def piped(table: Any, session: CtlSession, lines: Iterable[str]) -> int | None:
 
 
 def carry_out(table: Any, words: list[str], session: CtlSession) -> int:
-    """One line, as `unshard ctl` itself would: errors and wrong use are told by it. Its exit code."""
+    """Run one line, as `unshard ctl` itself would: it prints errors and wrong use. Returns its exit code."""
     try:
         table.main(args=words, prog_name="unshard ctl", obj=session)
     except SystemExit as end:
@@ -193,7 +198,7 @@ def carry_out(table: Any, words: list[str], session: CtlSession) -> int:
 
 
 def history_path(variables: Mapping[str, str] = os.environ) -> Path:
-    """Where lines are kept: below $XDG_STATE_HOME, else in the home folder."""
+    """Return the path of the history: below $XDG_STATE_HOME, else in the home folder."""
     state = variables.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "unshard" / "ctl_history"
 
@@ -207,6 +212,7 @@ class DiscreetHistory(FileHistory):
         super().__init__(path)
 
     def append_string(self, string: str) -> None:
+        """Append a line to the history, unless it contains a verb that takes a secret."""
         if not _SECRET.intersection(string.split()):
             super().append_string(string)
 

@@ -1,4 +1,4 @@
-"""`query-status` on a terminal, for somebody who was woken up: what stands still first, and what to do about it."""
+"""`query-status` on a terminal, for an operator: what does not run comes first, with the remedy."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
-from unshard.ctl.grid import grid
 from unshard.model.progress import size_text
+
+
+def grid(*head: str) -> Table:
+    """Return an empty table, as every table on a terminal looks."""
+    return Table(*head, box=None, pad_edge=False, header_style="bold")
+
+
+# The rows of `query-status`.
+
 
 _STAGE_STYLES = {"Running": "green", "Finished": "cyan", "Paused": "yellow", "Stopped": "yellow", "New": "dim"}
 _INDENT = "  "
@@ -17,7 +26,7 @@ Form = Mapping[str, Any]
 
 
 def status_rows(answer: Form) -> Iterator[RenderableType]:
-    """All tasks in short, or a line for each task on each source and below it what is wrong there."""
+    """Yield all tasks in short, or a line for each task on each source and below it its errors."""
     if not answer.get("result") and not answer.get("sources") and not answer.get("tasks"):
         yield Text(str(answer.get("msg") or "failed"), "bold red")
         return
@@ -68,7 +77,7 @@ def _unit(subtask: Form) -> str:
 
 
 def how_far(subtask: Form) -> str:
-    """The figures of the unit in hand, in one line."""
+    """Return the figures of the current unit, in one line."""
     if dump := subtask.get("dump"):
         tables = f"{dump.get('completedTables', 0):g} of {dump.get('totalTables', 0)} tables"
         return _line(dump.get("progress"), f"{dump.get('finishedRows', 0):,.0f} rows", tables, _rate(dump))
@@ -99,7 +108,7 @@ def _line(*parts: str | None) -> str:
 
 
 def _troubles(source: Form) -> Iterator[RenderableType]:
-    """What is wrong on a source: with it, with its relay, with each of its tasks."""
+    """Yield the errors of a source, of its relay, and of each of its tasks."""
     where = source.get("sourceStatus") or {}
     name = where.get("source", "")
     if not source.get("result", True) and source.get("msg"):
@@ -116,7 +125,7 @@ def _troubles(source: Form) -> Iterator[RenderableType]:
 
 
 def _error_lines(head: str, form: Form) -> Iterator[RenderableType]:
-    """Each error with its place, its cause and what to do. Its message may have them all in its own lines."""
+    """Yield each error with its place, its cause and what to do. Its message may have them all in its own lines."""
     for error in _errors(form):
         if head:
             yield _head(head)
@@ -150,7 +159,7 @@ def _group(head: str, group: Form) -> Iterator[RenderableType]:
 
 
 def _ledger(sources: Any) -> Iterator[RenderableType]:
-    """What became of each target table's rows, where the answer has it."""
+    """Yield the row counts of each target table, where the answer has them."""
     rows = [
         (one.get("name", ""), (source.get("sourceStatus") or {}).get("source", ""), table)
         for source in sources

@@ -10,8 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from unshard.checks.result import LocatedFinding, grouped
-from unshard.ctl.grid import grid
-from unshard.ctl.status_table import status_rows
+from unshard.ctl.status_table import grid, status_rows
 
 # `check-task` on a terminal: what is lacking, and what mends it.
 
@@ -20,7 +19,7 @@ STYLES = {"success": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def check_rows(answer: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Each lack over the width of the terminal with what mends it and its tables, then how many there are."""
+    """Yield each finding over the width of the terminal with its remedy and its tables, then how many there are."""
     for group in grouped(_found(answer)):
         yield Text(group.severity, STYLES.get(group.severity, "none")).append(f" {group.head}", "none")
         if below := [text for text in (group.mend, group.also) if text]:
@@ -44,12 +43,12 @@ Shape = Callable[[Answer], Iterator[RenderableType]]
 
 
 def rendered(verb: str, answer: Answer) -> Iterator[RenderableType]:
-    """The answer to a verb, from the top down; texts are whole lines."""
+    """Yield the parts of the answer to a verb, from the top down; texts are whole lines."""
     yield from _SHAPES.get(verb, results)(answer)
 
 
 def verdict(answer: Answer) -> Text:
-    """Whether it went well, and the answer's message."""
+    """Return the outcome, and the answer's message."""
     good = bool(answer.get("result"))
     text = Text("ok" if good else "failed", style="green" if good else "bold red")
     message = str(answer.get("msg") or "").strip()
@@ -57,7 +56,7 @@ def verdict(answer: Answer) -> Text:
 
 
 def results(answer: Answer) -> Iterator[RenderableType]:
-    """The form that most verbs have: a line for each source, messages below where they are long."""
+    """Yield the common form of answers: a line for each source, long messages below."""
     yield verdict(answer)
     if check := str(answer.get("checkResult") or "").strip():
         yield Text(check)
@@ -81,7 +80,7 @@ def results(answer: Answer) -> Iterator[RenderableType]:
 
 
 def members(answer: Answer) -> Iterator[RenderableType]:
-    """`list-member`: masters with the one that leads, then workers."""
+    """Yield the answer of `list-member`: masters with the one that leads, then workers."""
     if not answer.get("result"):
         yield verdict(answer)
         return
@@ -112,7 +111,7 @@ def members(answer: Answer) -> Iterator[RenderableType]:
 
 
 def locks(answer: Answer) -> Iterator[RenderableType]:
-    """`shard-ddl-lock`: each lock, whom it waits for, and the command that settles it."""
+    """Yield the answer of `shard-ddl-lock`: each lock, the sources it waits for, and the command that settles it."""
     found = answer.get("locks") or ()
     if not answer.get("result") or not found:
         yield verdict(answer)
@@ -142,14 +141,17 @@ def _joined(text: Any) -> str:
 
 
 def configuration(answer: Answer) -> Iterator[RenderableType]:
+    """Yield the file or the settings; the message where the verb failed."""
     yield Text(str(answer["cfg"]).rstrip()) if answer.get("result") and "cfg" in answer else verdict(answer)
 
 
 def secret(answer: Answer) -> Iterator[RenderableType]:
+    """Yield the encrypted password; the message where the verb failed."""
     yield Text(str(answer["ciphertext"])) if answer.get("result") and "ciphertext" in answer else verdict(answer)
 
 
 def log_levels(answer: Answer) -> Iterator[RenderableType]:
+    """Yield the log level of each member."""
     yield verdict(answer)
     table = grid("member", "level", "message")
     for one in answer.get("members") or ():
@@ -158,7 +160,7 @@ def log_levels(answer: Answer) -> Iterator[RenderableType]:
 
 
 def operators(answer: Answer) -> Iterator[RenderableType]:
-    """`binlog`: like other verbs, but `list` has a JSON list as each source's message."""
+    """Yield the answer of `binlog`: like other verbs, but `list` has a JSON list as each source's message."""
     sources = answer.get("sources") or ()
     if not answer.get("result") or not any(str(one.get("msg", "")).startswith("[") for one in sources):
         yield from results(answer)
@@ -171,6 +173,47 @@ def operators(answer: Answer) -> Iterator[RenderableType]:
     yield table if table.row_count else "nothing is given"
 
 
+def validation(answer: Answer) -> Iterator[RenderableType]:
+    """Yield the answer of `validation`: progress and excluded tables, differing rows, or a line for each source."""
+    if not answer.get("result") or not ("validators" in answer or "error" in answer):
+        yield from results(answer)
+        return
+    if answer.get("msg"):
+        yield Text(str(answer["msg"]), style="yellow")
+    for one in answer.get("validators") or ():
+        yield Text(f"{one['source']}: {one['stage']}, mode {one['mode']}", style="bold")
+        rows = [(name, one.get(key)) for key, name in _VALIDATOR]
+        rows += [("why", error["Message"]) for error in (one.get("result") or {}).get("errors") or ()]
+        yield from (f"  {name:<10} {_joined(text)}" for name, text in rows if text)
+    tables = [one for one in answer.get("tableStatuses") or () if one["message"]]
+    yield from (f"  {one['source']}: {one['srcTable']}: {one['stage']}: {one['message']}" for one in tables)
+    for one in answer.get("error") or ():
+        yield Text(f"{one['id']}  {one['source']}: {one['srcTable']} > {one['dstTable']}: {one['errorType']}", "bold")
+        rows = [(name, one.get(key)) for key, name in _ROW_ERROR]
+        yield from (f"  {name:<10} {_joined(text)}" for name, text in rows if text)
+
+
+_VALIDATOR = (
+    ("validatorBinlog", "place"),
+    ("processedRowsStatus", "processed"),
+    ("pendingRowsStatus", "pending"),
+    ("errorRowsStatus", "errors"),
+    ("fullLoadRowsStatus", "full load"),
+    ("cutoverBinlogPos", "cut-over"),
+    ("cutoverBinlogGtid", "cut-over"),
+    ("cutoverStatus", "up to it"),
+)
+_ROW_ERROR = (
+    ("status", "state"),
+    ("srcData", "source"),
+    ("dstData", "target"),
+    ("message", "columns"),
+    ("binlogPos", "place"),
+    ("settledBy", "settled by"),
+    ("time", "time"),
+)
+
+
 _OPS = {1: "skip", 2: "replace", 3: "revert", 4: "inject"}
 
 
@@ -180,6 +223,7 @@ _SHAPES: dict[str, Shape] = {
     "list-member": members,
     "shard-ddl-lock": locks,
     "binlog": operators,
+    "validation": validation,
     "config": configuration,
     "encrypt": secret,
     "log-level": log_levels,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperGroup
 
 from unshard.config.document import parse_document, text_of
@@ -15,30 +16,31 @@ _FILE_ENDINGS = (".yaml", ".yml")
 
 
 def task_name(word: str) -> str:
-    """A task's name, or that in its file. The rest of the file isn't looked at: a bad one can still be stopped.
+    """Return a task's name, or the name in its file.
 
-    Raises ConfigError CONFIG-002, CONFIG-003.
+    The rest of the file isn't looked at: a task with a bad file can still be stopped. Raises ConfigError CONFIG-002,
+    CONFIG-003.
     """
     return _named(word, "name")
 
 
 def source_id(word: str) -> str:
-    """A source's id, or that in its file. Raises as `task_name`."""
+    """Return a source's id, or the id in its file. Raises as `task_name`."""
     return _named(word, "source-id")
 
 
 def source_ids(words: Iterable[str]) -> tuple[str, ...]:
-    """The sources that are meant, each once."""
+    """Return the sources that are meant, each once."""
     return tuple(dict.fromkeys(source_id(word) for word in apart(words)))
 
 
 def source_files(words: Iterable[str]) -> list[str]:
-    """Those of the words that are files of sources."""
+    """Return those of the words that are files of sources."""
     return [word for word in apart(words) if is_file(word)]
 
 
 def apart(words: Iterable[str]) -> list[str]:
-    """`a,b` is two words; but not where it is a file's name."""
+    """Return the parts of words with commas: `a,b` is two words, but not where it is a file's name."""
     parts = []
     for word in words:
         parts += [word] if Path(word).is_file() else [part for part in word.split(",") if part]
@@ -46,7 +48,7 @@ def apart(words: Iterable[str]) -> list[str]:
 
 
 def is_file(word: str) -> bool:
-    """Whether a word means a file, there or not, and no name."""
+    """Return whether a word means a file, which may be missing, and not a name."""
     return word.endswith(_FILE_ENDINGS) or Path(word).is_file()
 
 
@@ -63,9 +65,10 @@ def _named(word: str, key: str) -> str:
 
 
 class GlobalFlags(TyperGroup):
-    """A group whose own flags may stand behind the verb too, as in dmctl: `query-status -s shop-01`."""
+    """A group whose own flags may also follow the verb, as in dmctl: `query-status -s shop-01`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, with the group's own options first."""
         return super().parse_args(ctx, hoisted(args, self.params))
 
 
@@ -73,12 +76,13 @@ class ListGroup(TyperGroup):
     """A group that means its verb `list` where none of its verbs is named: `shard-ddl-lock TASK`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; without a verb the group runs `list`."""
         named = bool(args) and (args[0] in self.commands or args[0] == "--help")
         return super().parse_args(ctx, args if named else ["list", *args])
 
 
 def hoisted(args: Sequence[str], params: Iterable[Any]) -> list[str]:
-    """The words with those of `params` (options of a group) put first. Behind `--` nothing is an option."""
+    """Return the words with those of `params` (options of a group) put first. After `--` nothing is an option."""
     options = {name: param for param in params for name in param.opts if name.startswith("-") and name != "--help"}
     first: list[str] = []
     rest: list[str] = []
@@ -96,3 +100,11 @@ def hoisted(args: Sequence[str], params: Iterable[Any]) -> list[str]:
         if word == name and not option.is_flag:
             first += [value] if (value := next(words, None)) is not None else []
     return first + rest
+
+
+# Arguments that several verbs take.
+
+
+TaskFile = Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file, in DM's format.")]
+TaskWord = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or its file.")]
+TaskMaybe = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or its file.", show_default=False)]

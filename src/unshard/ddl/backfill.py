@@ -1,11 +1,11 @@
-"""What an ALTER TABLE puts into rows that are there already: the same at each run, or what only that run gives.
+"""The values that an ALTER TABLE writes into existing rows, and whether another run of it writes the same ones.
 
 | the new column | the rows get | in a session with the event's time |
 |---|---|---|
-| no DEFAULT, a constant, an expression over other columns | the same wherever the statement is run | the same |
+| no DEFAULT, a constant, an expression over other columns | the same values wherever the statement is run | the same |
 | DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the run: another one for each of several shards | the same |
 | the same, filled by a tool of online DDL | the time at which the tool copied the row | another |
-| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | what nobody can tell | another |
+| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | values that can't be predicted | another |
 | AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
 """
 
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 
-from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.intent import Step, Structures
 from unshard.ddl.modified import named_column
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import StatementKind
 from unshard.model.table import Index, Table, quote_name
 from unshard.mysql.structure import column_lines, computed_default
@@ -29,7 +29,7 @@ _OF_THE_EVENT = frozenset(
         "CURTIME", "CURRENT_TIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
     }
 )  # fmt: skip
-"""The time of the statement, which an event tells."""
+"""Functions that give the time of the statement, which its event holds."""
 
 _OF_THE_RUN = frozenset(
     {
@@ -45,19 +45,25 @@ _PARTITIONS = re.compile(r"\bPARTITION BY\b.*", re.DOTALL | re.IGNORECASE)
 
 
 def filled_by_the_run(step: Step) -> tuple[str, ...]:
-    """The columns that the step adds and fills with what is not the same at another run of it. Pure."""
+    """Return the columns that the step adds and fills with values that another run would not give again. Pure."""
     words = _OF_THE_RUN | _OF_THE_EVENT
     return tuple(name for name, line in _added(step).items() if _is_numbered(line) or _computes_with(line, words))
 
 
 def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
-    """The columns that the step adds and fills with other values than the source has; AUTO_INCREMENT aside. Pure."""
+    """Return the columns that the step adds and fills with other values than the source has. Pure.
+
+    AUTO_INCREMENT columns are not among them.
+    """
     words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
     return tuple(name for name, line in _added(step).items() if _computes_with(line, words))
 
 
 def numbered(step: Step) -> tuple[str, str] | None:
-    """The column that the step makes AUTO_INCREMENT; in SQL, the rows that get a number by it ("" for all). Pure."""
+    """Return the column that the step makes AUTO_INCREMENT, and the SQL condition of the rows that get a number by it.
+
+    The condition is "" where all rows get one. None where the step makes no column AUTO_INCREMENT. Pure.
+    """
     if step.kind is not StatementKind.ALTER_TABLE:
         return None
     for name, line in _added(step).items():
@@ -74,7 +80,7 @@ def numbered(step: Step) -> tuple[str, str] | None:
 
 
 def same_order(one: Table, other: Table) -> bool:
-    """Whether two tables with the same rows have them in the same order when an ALTER walks through them. Pure."""
+    """Return whether an ALTER reads two tables with the same rows in the same order. Pure."""
     if not _clustered(one) or _clustered(one) != _clustered(other) or _partitions(one) != _partitions(other):
         return False
     names = {name for index in _clustered(one) for name in index.columns}
@@ -83,7 +89,7 @@ def same_order(one: Table, other: Table) -> bool:
 
 
 def _clustered(table: Table) -> list[Index]:
-    """The keys of which InnoDB takes the first one, in which it keeps the rows; none where it makes one of its own."""
+    """Return the keys of which InnoDB takes the first one as clustered index; none where it makes a hidden one."""
     whole = [index for index in table.unique_keys if not any(index.prefixes)]
     nullable = {column.name for column in table.columns if column.nullable}
     known = {column.name for column in table.columns}  # a key over an expression has a part without a name
@@ -97,7 +103,7 @@ def _partitions(table: Table) -> str:
 
 
 def _added(step: Step) -> dict[str, str]:
-    """By column that the step adds, what the structure behind it says."""
+    """Return each column that the step adds, with its line in the structure after the step."""
     if step.kind is not StatementKind.ALTER_TABLE:
         return {}
     had = {name.lower() for name in _columns(step, step.before)}
@@ -115,14 +121,14 @@ def _added(step: Step) -> dict[str, str]:
 
 
 def _parts(step: Step) -> list[list[Token]]:
-    """The words of each operation of an ALTER."""
+    """Return the tokens of each operation of an ALTER."""
     found = alter_parts(classify_ddl(step.statement, step.context))
     bodies = ([t for t in tokens_of(part.text, part.context) if t.start >= (part.parts_at or 0)] for part in found)
     return [body for body in bodies if len(body) > 1]
 
 
 def _columns(step: Step, structures: Structures) -> dict[str, str]:
-    """By column of the step's table, what those structures say."""
+    """Return each column of the step's table, with its line in `structures`."""
     table = classify_ddl(step.statement, step.context).tables[0].quoted
     return column_lines(structures.get(table) or "")
 

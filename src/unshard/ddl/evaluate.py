@@ -1,13 +1,13 @@
-"""The structures behind a statement, computed: no server is asked.
+"""Compute the structures of tables after a statement; no server is asked.
 
 The rules are in `schema`. A statement that they do not cover raises NotUnderstoodError.
 
-| statement | structures behind it |
+| statement | structures after it |
 |---|---|
 | CREATE TABLE | as written, with what the server adds |
 | CREATE TABLE … LIKE | the model's, without its foreign keys |
 | ALTER TABLE, CREATE INDEX, DROP INDEX | its operations applied |
-| RENAME TABLE, ALTER TABLE … RENAME | the same under the new name, with the names that were made from the old one |
+| RENAME TABLE, ALTER TABLE … RENAME | the same under the new name, as are names made from the old one |
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import collation_of
 from unshard.schema.alter import altered
@@ -32,10 +31,10 @@ from unshard.schema.text import read_show_create, schema_options, to_table
 
 Structures = dict[TableName, Table | None]
 TableOf = Callable[[TableName], Table | None]
-"""A table before the statement; None where there is none."""
+"""Returns a table as it is before the statement; None where there is none."""
 
 SchemaOf = Callable[[str], str | None]
-"""SHOW CREATE DATABASE of a schema; None where it is not known."""
+"""Returns SHOW CREATE DATABASE of a schema; None where it is not known."""
 
 _FALLBACK = {
     Dialect.MARIADB: "utf8mb4_general_ci",
@@ -46,14 +45,14 @@ _OLD_DEFAULT = "latin1_swedish_ci"
 
 
 def dialect_of(context: Context) -> Dialect:
-    """The product whose log has the statement. MySQL 8 logs its default collation of utf8mb4, older ones have none."""
+    """Return the product that logged the statement. MySQL 8 logs its default collation of utf8mb4, older ones none."""
     if context.mariadb:
         return Dialect.MARIADB
     return Dialect.MYSQL if context.default_collations else Dialect.MYSQL_5
 
 
 def surroundings(context: Context, create_schema: str | None, dialect: Dialect | None = None) -> Surroundings:
-    """Where the statement was run: its session, and the schema's SHOW CREATE DATABASE."""
+    """Return the settings of the session and of the schema (its SHOW CREATE DATABASE) that a structure depends on."""
     dialect = dialect or dialect_of(context)
     defaults = {}
     for number in context.default_collations:
@@ -66,7 +65,8 @@ def surroundings(context: Context, create_schema: str | None, dialect: Dialect |
 def _schema_collation(context: Context, create_schema: str | None, around: Surroundings) -> str:
     if create_schema is not None:
         charset, collation = schema_options(create_schema)
-        # SHOW CREATE DATABASE leaves out the server's own default collation of a set, not the session's
+        # SHOW CREATE DATABASE omits a collation that is the server's own default of the character set, not the
+        # session's
         if charset:
             return collation or Surroundings(
                 around.dialect, default_collations=_own_defaults(around)
@@ -83,16 +83,16 @@ def _own_defaults(around: Surroundings) -> dict[str, str]:
 
 
 def definition_of(table: Table, dialect: Dialect) -> TableDefinition:
-    """A table's definition, from its SHOW CREATE TABLE. Raises NotUnderstoodError."""
+    """Return a table's definition, read from its SHOW CREATE TABLE. Raises NotUnderstoodError."""
     read = read_show_create(table.create_sql, dialect)
     around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
     return complete_table(read, table.name.table, around)
 
 
 def same_on_tidb(one: str, other: str, name: TableName) -> bool:
-    """Whether two SHOW CREATE TABLE texts of TiDB, one of which may be computed, have the same columns and keys.
+    """Return whether two SHOW CREATE TABLE texts of TiDB have the same columns and keys.
 
-    False for a text that is not understood.
+    One of the texts may be computed. Returns False for a text that is not understood.
     """
     dialect = Dialect.TIDB
     around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
@@ -105,10 +105,10 @@ def same_on_tidb(one: str, other: str, name: TableName) -> bool:
 
 
 def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect | None = None) -> Structures:
-    """Every table that the statement touches, as it is behind it; None for one that is gone. Pure.
+    """Return every table that the statement changes, as it is afterwards; None for the old name of a RENAME. Pure.
 
-    For CREATE TABLE, ALTER TABLE, RENAME TABLE, CREATE INDEX and DROP INDEX. `dialect` is that of the server that the
-    tables are of, where it is not the one that has logged the statement. Raises NotUnderstoodError.
+    For CREATE TABLE, ALTER TABLE, RENAME TABLE, CREATE INDEX and DROP INDEX. `dialect` is that of the server that holds
+    the tables, where it is not the server that logged the statement. Raises NotUnderstoodError.
     """
     dialect = dialect or dialect_of(ddl.context)
     if ddl.kind is StatementKind.CREATE_TABLE:
@@ -135,7 +135,7 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
 
 
 def operations(ddl: Ddl) -> tuple[Operation, ...]:
-    """What an ALTER TABLE, CREATE INDEX or DROP INDEX does to its table. Raises NotUnderstoodError."""
+    """Return the operations of an ALTER TABLE, CREATE INDEX or DROP INDEX on its table. Raises NotUnderstoodError."""
     found = tokens_of(ddl.text, ddl.context)
     if ddl.kind is not StatementKind.ALTER_TABLE:
         start = next(place for place, token in enumerate(found) if token.word in ("CREATE", "DROP"))
@@ -146,7 +146,7 @@ def operations(ddl: Ddl) -> tuple[Operation, ...]:
 
 
 def created_definition(ddl: Ddl) -> TableDefinition:
-    """What a CREATE TABLE with columns says, as it is written. Raises NotUnderstoodError."""
+    """Return the definition in a CREATE TABLE with columns, as it is written. Raises NotUnderstoodError."""
     behind = ddl.places[0].end
     found = [token for token in tokens_of(ddl.text, ddl.context) if token.start >= behind]
     return read_create(found, ddl.text)
@@ -178,7 +178,7 @@ def _renamed(ddl: Ddl, dialect: Dialect, table_of: TableOf) -> Structures:
 
 
 def _with_own_names(table: TableDefinition, old: TableName, new: TableName) -> TableDefinition:
-    """The constraints that the server named after the table get their names from the new one."""
+    """Rename the constraints that the server named after the table's old name, so that they follow the new name."""
     own = re.compile(rf"{re.escape(old.table)}(_(?:ibfk|chk)_\d+)", re.IGNORECASE)
 
     def moved(name: str) -> str:
@@ -193,7 +193,7 @@ def _with_own_names(table: TableDefinition, old: TableName, new: TableName) -> T
 
 
 def evaluated_schema(ddl: Ddl, create_sql: str | None) -> str:
-    """SHOW CREATE DATABASE behind a CREATE or ALTER DATABASE; `create_sql` is the one before. Pure."""
+    """Return SHOW CREATE DATABASE after a CREATE or ALTER DATABASE; `create_sql` is the text before it. Pure."""
     around = surroundings(ddl.context, create_sql if ddl.kind is StatementKind.ALTER_DATABASE else None)
     start = ddl.schema_place[1] if ddl.schema_place else 0
     charset, collation = schema_options(ddl.text[start:])

@@ -1,7 +1,7 @@
 """Names of statements: the words that `events` of a binlog event filter takes (reference of DM, section 5.3).
 
-DM has one name for each part of an ALTER TABLE, `alter table` for many of them. Its list holds more exact names too,
-which it never gives; here such a part has both.
+DM gives each part of an ALTER TABLE one name, which for many parts is `alter table`. DM's list also holds more exact
+names that DM never gives. Here such a part has both names.
 
 | part | DM's name | and |
 |---|---|---|
@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.config.event_names import EventName
-from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.modified import ALTER, BY_COLUMN, modified, named_column, new_column
+from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table
 from unshard.schema.lex import Token
@@ -56,10 +56,10 @@ _OPTIONS: tuple[tuple[str, EventName], ...] = (
 
 
 def event_of(part: Ddl, before: Table | None, *, several: bool = False) -> EventName:
-    """The names of one operation (`alter_parts` makes them of an ALTER).
+    """Return the names of one operation (`alter_parts` splits an ALTER into them).
 
-    `before` is its table as it is tracked in front of the statement; without it DM's name of a MODIFY is `alter
-    table`. `several` tells that the statement has other parts too.
+    `before` is the tracked structure of its table before the statement; without it, DM's name of a MODIFY is `alter
+    table`. `several` is whether the statement has other parts too.
     """
     if part.kind is StatementKind.ALTER_DATABASE:
         return EventName(part.kind.value, frozenset({"modify schema charset and collate"}))
@@ -72,7 +72,7 @@ def event_of(part: Ddl, before: Table | None, *, several: bool = False) -> Event
 
 
 def dm_events(ddl: Ddl) -> tuple[str, ...]:
-    """DM's names of the statement's operations, each once and sorted, as far as the text alone tells them."""
+    """Return DM's names of the statement's operations, each once and sorted, as far as the text determines them."""
     if ddl.kind is not StatementKind.ALTER_TABLE:
         return (ddl.kind.value,)
     return tuple(sorted({_name_by_text(part) for part in alter_parts(ddl)}))
@@ -83,7 +83,7 @@ def _name_by_text(part: Ddl) -> str:
 
 
 def _own_tokens(part: Ddl) -> list[Token]:
-    """What stands behind ALTER TABLE and its name."""
+    """Return the tokens after ALTER TABLE and the table's name."""
     if part.parts_at is None:
         return []
     return [token for token in tokens_of(part.text, part.context) if token.start >= part.parts_at]
@@ -155,14 +155,14 @@ def _altered(words: Sequence[str]) -> EventName:
 
 
 def _splits(own: Sequence[Token]) -> bool:
-    """REORGANIZE PARTITION of one into several."""
+    """Return whether a REORGANIZE PARTITION splits one partition into several."""
     into = next((place for place, token in enumerate(own) if token.word == "INTO"), len(own))
     made = sum(token.word == "PARTITION" for token in own[into:])
     return into > 2 and not any(token.is_symbol(",") for token in own[:into]) and made > 1
 
 
 def _of_options(words: Sequence[str]) -> EventName:
-    """DM takes the first option that has a name of its own."""
+    """Return the names of a list of table options. DM takes the first option that has a name of its own."""
     found = [event for word in words for option, event in _OPTIONS if option == word]
     named = [event for event in found if event.name != ALTER]
     name = named[0].name if named else ALTER
@@ -170,7 +170,7 @@ def _of_options(words: Sequence[str]) -> EventName:
 
 
 def _index_name(statement: Sequence[Token]) -> str:
-    """The index behind DROP INDEX or DROP KEY."""
+    """Return the name of the index after DROP INDEX or DROP KEY."""
     at = next((place for place, token in enumerate(statement) if token.word in ("INDEX", "KEY")), len(statement)) + 1
     if [token.word for token in statement[at : at + 2]] == ["IF", "EXISTS"]:
         at += 2

@@ -1,4 +1,4 @@
-"""Statements of the log in the words of a TiDB target: routed ones become those that TiDB takes.
+"""Translate routed statements of the log into statements that a TiDB target accepts.
 
 | statement | for TiDB |
 |---|---|
@@ -7,7 +7,7 @@
 | CREATE DATABASE, ALTER DATABASE | with a collation that TiDB has |
 | DROP, RENAME and TRUNCATE of a table, CREATE TABLE … LIKE | the same without words that only MariaDB knows |
 
-What a human gives in the place of a statement is not touched. The rules are those of `schema.tidb`.
+A statement that an operator puts in the place of another is not translated. The rules are those of `schema.tidb`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from unshard.ddl.context import Context
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -27,14 +26,14 @@ from unshard.ddl.evaluate import (
 )
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.mysql.tidb_collations import nearest
-from unshard.mysql.tidb_version import tidb_version
+from unshard.mysql.target_session import tidb_version
+from unshard.mysql.tidb import nearest
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
 from unshard.schema.lex import NotUnderstoodError
@@ -55,7 +54,10 @@ _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "H
 
 
 def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:
-    """What the TiDB of this connection has; `wished` names collations that the user wants in the place of others."""
+    """Return the version and collations of the TiDB at this connection.
+
+    `wished` maps collations of the source to those that the user wants in their place.
+    """
     available = frozenset(str(row[0]) for row in rows(connection, "SHOW COLLATION"))
     version = tidb_version(connection.get_server_info())
     return TidbWords(lambda collation: nearest(collation, available, wished), version or (7, 5, 0))
@@ -64,11 +66,11 @@ def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:
 def for_tidb(
     connection: Any, ddl: Ddl, upstream: Table | None, create_schema: str | None, wished: Mapping[str, str]
 ) -> tuple[Ddl, ...]:
-    """The statements that stand for a routed one.
+    """Return the statements that replace a routed one on TiDB.
 
-    `upstream` is the source's table before it, None where it makes one; `create_schema` is SHOW CREATE DATABASE of the
-    source's schema. Asks the target for its own table. Raises DdlError DDL-037 for a statement that is not understood,
-    DDL-038 for one that TiDB has nothing for.
+    `upstream` is the source's table before the statement, None where the statement makes it. `create_schema` is SHOW
+    CREATE DATABASE of the source's schema. Reads the target's own table from the target. Raises DdlError DDL-037 for a
+    statement that is not understood, DDL-038 for one that TiDB does not support.
     """
     try:
         found = _translated(connection, ddl, upstream, create_schema, wished)
@@ -136,7 +138,7 @@ def _altered(
 
 
 def _session(context: Context, schema: str) -> Context:
-    """The session for a statement that says everything itself: only what expressions depend on is kept."""
+    """Return the session for a statement that names all its options: only what expressions depend on is kept."""
     modes = ",".join(mode for mode in context.target_modes if mode in _MODES)
     return replace(context, schema=schema, sql_mode=modes, collation_server=0, default_collations=())
 
@@ -144,10 +146,10 @@ def _session(context: Context, schema: str) -> Context:
 def upstream_structure(
     there: Table, now: Table | None, name: TableName, dialect: Dialect, words: TidbWords
 ) -> Table | None:
-    """The structure that a source's table has had, told by TiDB's table and by the source's table as it is now.
+    """Return the structure that a source's table had, derived from TiDB's table and the source's table as it is now.
 
-    For a task that begins without a copy. TiDB's collations say nothing of the source's character sets, so these are
-    the source's of now; None where the source has no such column of text. Pure.
+    For a task that begins without a copy. TiDB's collations don't determine the source's character sets, so these are
+    taken from the source's present table; None where the source has no such text column now. Pure.
     """
     mine = definition_of(there, Dialect.TIDB)
     theirs = definition_of(now, dialect) if now is not None else TableDefinition(())
@@ -167,7 +169,7 @@ def upstream_structure(
 
 
 def _is_for(own: ColumnDefinition, there: ColumnDefinition, words: TidbWords) -> bool:
-    """Whether TiDB would have a column of just this type for the source's."""
+    """Return whether TiDB's type for the source's column `own` is just the type of `there`."""
     try:
         return type_text(tidb_column(own, words).type, Dialect.TIDB) == type_text(there.type, Dialect.TIDB)
     except NotInTidbError:

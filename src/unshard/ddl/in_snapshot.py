@@ -1,15 +1,17 @@
-"""Statements that some copies of merged tables have already, and others have not: what may be so, and what is left.
+"""Sharding DDL that the snapshots of some merged tables contain and others don't.
+
+The module decides which DDL that may be, and which statements remain to be run.
 
 The target takes the rows of all copies, so it has every column that any of them has. Operation by operation:
 
-| operation | a copy that has it | on the target, when all tables have it |
+| operation | a copy that contains it | on the target, when all tables have it |
 |---|---|---|
-| ADD COLUMN | any | nothing where a copy has brought the column, else run |
-| DROP COLUMN | lacks the column: one that it got again would lose its values | run where the target has it |
-| a key with a name, added or dropped | any | run where the target lacks it, or has it |
-| any other | is what the operation makes of it | run |
+| ADD COLUMN | may be any | nothing where a copy has brought the column, else run |
+| DROP COLUMN | must lack the column: one that it got again would lose its values | run where the target has it |
+| a key with a name, added or dropped | may be any | run where the target lacks the key, or still has it |
+| any other | must be the same with and without the operation | run |
 
-Any other one (RENAME COLUMN, a primary key, a key without a name) that would change the copy can't be kept.
+Any other operation (RENAME COLUMN, a primary key, a key without a name) that would change the copy is refused.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
+from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName
 
@@ -26,24 +28,30 @@ _KEYS = frozenset({"INDEX", "KEY"})
 _KINDS_OF_KEYS = frozenset({"UNIQUE", "FULLTEXT", "SPATIAL"})
 _NO_COLUMN = frozenset({"CONSTRAINT", "PRIMARY", "FOREIGN", "CHECK", "PARTITION", "PERIOD", "SYSTEM", "VECTOR"})
 _BESIDES = frozenset({"UNIQUE", "PRIMARY", "KEY", "REFERENCES"})
-"""What a new column may bring along beside itself."""
+"""Words of a column's definition that add a key or a constraint beside the column."""
 
 
 @dataclass(frozen=True, slots=True)
 class DdlInSnapshot:
-    """What the copy of one source has of sharding DDL. `met`: by table, the operations of each statement between the
-    begin of the copy and the table's own snapshot. `ahead`: merged tables of which a copy, of any source, has a DDL
-    that is not run yet."""
+    """The sharding DDL that the snapshot of one source contains.
+
+    Args:
+        met: by table, the operations of each statement between the begin of the copy and the table's own snapshot.
+        ahead: merged tables of which a copy, of any source, contains a DDL that has not run on the target yet.
+        joined: in optimistic mode, by merged table whose shards differ, the structure that takes the rows of all
+            shards, in the source's words.
+    """
 
     met: Mapping[TableName, tuple[tuple[Ddl, ...], ...]] = field(default_factory=dict)
     ahead: frozenset[TableName] = frozenset()
+    joined: Mapping[TableName, Table] = field(default_factory=dict)
 
     def count(self, name: TableName) -> int:
-        """How many statements that are."""
+        """Return how many statements the table's snapshot contains."""
         return len(self.met.get(name, ()))
 
     def columns(self, name: TableName) -> tuple[frozenset[str], frozenset[str]]:
-        """The columns, in lower case, that the table got, and those that it lost, before its snapshot."""
+        """Return the columns that the table got, and those that it lost, before its snapshot; names in lower case."""
         effects = [_effect(part) for parts in self.met.get(name, ()) for part in parts]
         columns = [one for one in effects if one is not None and one.column]
         added, dropped = (frozenset(one.name for one in columns if one.adds is adds) for adds in (True, False))
@@ -52,7 +60,7 @@ class DdlInSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """A column, or else a key, by its name in lower case, comes or goes."""
+    """The effect of an operation: it adds or drops a column, or else a key; `name` is in lower case."""
 
     adds: bool
     column: bool
@@ -64,7 +72,10 @@ class _Effect:
 
 
 def is_kept(part: Ddl, copy: Table, leaves_as_it_is: Callable[[Ddl], bool]) -> bool:
-    """Whether a copy that has met this operation goes together with one that has not."""
+    """Return whether a copy that contains this operation can be merged with one that does not.
+
+    `leaves_as_it_is` is asked about operations other than adding or dropping a column or a named key.
+    """
     effect = _effect(part)
     if effect is None:
         return leaves_as_it_is(part)
@@ -72,7 +83,10 @@ def is_kept(part: Ddl, copy: Table, leaves_as_it_is: Callable[[Ddl], bool]) -> b
 
 
 def left_to_run(statements: Iterable[Ddl], table: Table) -> tuple[Ddl, ...]:
-    """What of the statements the target's table has not got by copies; whole ones where nothing of them is there."""
+    """Return the operations that copies have not already brought to the target's table.
+
+    A statement of which nothing is there is returned whole.
+    """
     return tuple(left for ddl in statements for left in _left(ddl, table))
 
 

@@ -1,4 +1,4 @@
-"""What a MODIFY or CHANGE of a column is called, by the column as it was: DM's names, in DM's order of asking.
+"""DM's name of a MODIFY or CHANGE, which depends on the column as it was. Rules are tried in DM's order.
 
 | the new definition | name |
 |---|---|
@@ -10,9 +10,9 @@
 | else: another character set; another collation | `modify charset`; `modify collation` |
 | else: FIRST or AFTER | `modify columns order` |
 | else: another name | `rename column` |
-| nothing of it, or the column isn't known | `alter table` |
+| none of these, or the column isn't known | `alter table` |
 
-DM also asks whether a key goes; no MODIFY takes one away, so nothing is called so here.
+DM also asks whether the change drops a key. No MODIFY does, so DM's name for that is never given here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unshard.schema.lex import Token, tokens
 
 ALTER = "alter table"
 BY_COLUMN = "modify column*"
-"""Stands for MODIFY and CHANGE where the column as it was isn't known: DM's name depends on it."""
+"""Stands for MODIFY and CHANGE where the column's old definition, on which DM's name depends, isn't known."""
 
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _TEXTS = {
@@ -55,7 +55,14 @@ _TIMES = frozenset({"datetime", "timestamp", "time"})
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """What a MODIFY or CHANGE says. `default` is its text, None without one; `moved`: it says FIRST or AFTER."""
+    """The definition in a MODIFY or CHANGE.
+
+    Args:
+        type: the type's name as `information_schema` has it; `arguments` are those in its brackets.
+        charset, collation: None where the definition names none.
+        default: the text of the DEFAULT; None without one.
+        moved: whether it has FIRST or AFTER.
+    """
 
     name: str
     type: str
@@ -69,13 +76,13 @@ class NewColumn:
 
 
 def named_column(part: Sequence[Token]) -> str | None:
-    """The column that a MODIFY or CHANGE is on; None for another part."""
+    """Return the column that a MODIFY or CHANGE is on; None for another part."""
     at = _after_verb(part)
     return part[at].value if at is not None and at < len(part) else None
 
 
 def new_column(part: Sequence[Token], *, mariadb: bool) -> NewColumn | None:
-    """Its new definition; None where it can't be made out."""
+    """Return the new definition in a MODIFY or CHANGE; None where it can't be read."""
     at = _after_verb(part)
     if at is None:
         return None
@@ -105,7 +112,7 @@ def new_column(part: Sequence[Token], *, mariadb: bool) -> NewColumn | None:
 
 
 def modified(before: Table | None, old_name: str, new: NewColumn | None) -> str:
-    """The name of the change. Pure."""
+    """Return the name of the change. Pure."""
     old = _column(before, old_name)
     if before is None or old is None or new is None:
         return ALTER
@@ -128,7 +135,7 @@ def modified(before: Table | None, old_name: str, new: NewColumn | None) -> str:
 
 
 def _data_change(old: Column, new: NewColumn) -> str | None:
-    """The name where the values may have to change."""
+    """Return the name of a change after which the values may have to change; None for another."""
     toggled = old.unsigned != new.unsigned
     old_size, new_size = _size_of(old), _size(new.type, new.arguments)
     shrunk = any(now is not None and was is not None and now < was for was, now in zip(old_size, new_size, strict=True))
@@ -156,12 +163,12 @@ def _data_change(old: Column, new: NewColumn) -> str | None:
 
 
 def _family(kind: str) -> str:
-    """Types that DM holds for one: those of bytes go with those of characters."""
+    """Return the character type of a byte type: DM treats the two as one. Other types are returned unchanged."""
     return _BYTES.get(kind, kind)
 
 
 def _size(kind: str, arguments: Sequence[str]) -> tuple[int | None, int | None]:
-    """Length or digits, and digits behind the point or of a second; None where the type says nothing of it."""
+    """Return length or digits, and digits after the decimal point or of a second; None where the type has none."""
     numbers = [int(text) for text in arguments if text.isdigit()]
     first = numbers[0] if numbers else None
     if kind == "decimal":
@@ -183,7 +190,7 @@ def _size_of(column: Column) -> tuple[int | None, int | None]:
 
 
 def _charset(table: Table, new: NewColumn) -> tuple[str | None, str | None]:
-    """Character set and collation that the new definition stands for; a collation is None where it isn't written."""
+    """Return character set and collation of the new definition; the collation is None where it isn't written."""
     if new.charset is not None or new.collation is not None:
         return new.charset or (new.collation or "").partition("_")[0], new.collation
     found = default_charset(tokens(table.create_sql[table.create_sql.rfind("\n)") :]))
@@ -196,7 +203,7 @@ def _column(table: Table | None, name: str) -> Column | None:
 
 
 def _after_verb(part: Sequence[Token]) -> int | None:
-    """Where the name stands behind MODIFY or CHANGE."""
+    """Return the index of the column's name after MODIFY or CHANGE; None for another part."""
     if not part or part[0].word not in ("MODIFY", "CHANGE"):
         return None
     at = 1
@@ -207,7 +214,7 @@ def _after_verb(part: Sequence[Token]) -> int | None:
 
 
 def _type(rest: Sequence[Token], mariadb: bool) -> tuple[str, int]:
-    """The type, as `information_schema` calls it, and where its words end."""
+    """Return the type as `information_schema` calls it, and the index after its words."""
     at = 0
     if rest[0].word == "NATIONAL":
         at = 1
@@ -242,7 +249,7 @@ def _outside_brackets(part: Sequence[Token]) -> list[Token]:
 
 
 def _behind(options: Sequence[Token], *words: str) -> str | None:
-    """The name or word behind these words, with or without `=`."""
+    """Return the name or word after these words, with or without `=`; None where they don't occur."""
     for place in range(len(options)):
         if tuple(token.word for token in options[place : place + len(words)]) == words:
             rest = [token for token in options[place + len(words) :] if not token.is_symbol("=")]
@@ -251,7 +258,7 @@ def _behind(options: Sequence[Token], *words: str) -> str | None:
 
 
 def _default(options: Sequence[Token]) -> str | None:
-    """The text behind DEFAULT up to a blank; an expression in brackets is not among the options."""
+    """Return the text after DEFAULT up to a blank; an expression in brackets is not among the options."""
     at = next((place for place, token in enumerate(options) if token.word == "DEFAULT"), None)
     if at is None:
         return None
@@ -271,7 +278,7 @@ def _old_default(table: Table, column: Column) -> str | None:
 
 
 def _plain(default: str | None) -> str | None:
-    """A default as it is compared: NULL is none, quotes don't count, and one expression is as another."""
+    """Return a default in the form that is compared: NULL is none, quotes don't count, all expressions are equal."""
     if default is None or default.upper() == "NULL":
         return None
     default = {"TRUE": "1", "FALSE": "0"}.get(default.upper(), default)

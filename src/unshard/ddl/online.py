@@ -1,22 +1,22 @@
-"""Step *online DDL*: what the tools' statements mean for the table that they work for.
+"""Step *online DDL*: what the statements of gh-ost and pt-online-schema-change mean for the table that they alter.
 
-gh-ost and pt-online-schema-change alter a copy of a table, the ghost, and let it take the table's place. What they ran
-on the ghost is kept until then, and is run on the table itself in place of the RENAME:
+These tools alter a copy of a table, the ghost table, and rename it to the table's name. The statements that they ran
+on the ghost are recorded until then, and run on the table itself in place of the RENAME:
 
 | statement | becomes |
 |---|---|
-| CREATE TABLE ghost | nothing; what was kept of an earlier ghost of that name goes |
-| ALTER and index statements on the ghost | nothing; kept |
-| DROP, TRUNCATE of the ghost | nothing; what was kept goes with DROP |
+| CREATE TABLE ghost | nothing; the record of an earlier ghost of that name is deleted |
+| ALTER and index statements on the ghost | nothing; recorded |
+| DROP, TRUNCATE of the ghost | nothing; DROP deletes the record |
 | RENAME table TO trash | nothing |
-| RENAME ghost TO table | what was kept, on the table |
-| RENAME ghost TO trash | nothing; what was kept goes |
+| RENAME ghost TO table | the recorded statements, on the table |
+| RENAME ghost TO trash | nothing; the record is deleted |
 | anything on trash, RENAME trash TO table or trash | nothing |
 | RENAME table TO ghost | DdlError DDL-023 |
 | RENAME ghost or trash TO ghost | DdlError DDL-024 |
-| RENAME ghost TO table, with nothing kept | DdlError DDL-025 |
+| RENAME ghost TO table, with nothing recorded | DdlError DDL-025 |
 
-Whether a ghost concerns us is asked of its table: one that the block-allow list keeps out has no ghosts.
+The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unshard.ddl.alter_parts import alter_parts
-from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import renames, routed, split
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.rewrite import alter_parts, renames, routed, split
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
 from unshard.transform.online_tables import OnlineTablePart, OnlineTables
@@ -39,27 +37,31 @@ _WITHOUT_EFFECT = frozenset({StatementKind.TRUNCATE_TABLE})
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A statement that was run on a ghost, in the ghost's name, and the session it was run in."""
+    """A recorded statement that was run on a ghost table, with the ghost's name in it, and its session."""
 
     sql: str
     context: Context
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {"sql": self.sql, "context": self.context.to_dict()}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Kept:
+        """Read the form of `to_dict`."""
         return cls(form["sql"], Context.from_dict(form["context"]))
 
 
 Records = Mapping[TableName, tuple[Kept, ...]]
-"""What is kept, by ghost. Among changes, an empty tuple takes a ghost's record away."""
+"""The recorded statements by ghost table. In a set of changes, an empty tuple deletes a ghost's record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What stands in a statement's place: `run`, in the source's names, how the records change, and why."""
+    """The replacement of a statement: statements to `run`, in the source's names.
+
+    Changes of the records; the reason.
+    """
 
     why: str = field(compare=False)
     run: tuple[Ddl, ...] = ()
@@ -68,13 +70,16 @@ class Meaning:
 
 @dataclass(slots=True)
 class OnlineDdl:
-    """One source's online DDL. `records` is what the target has on record; used by the sync unit's thread."""
+    """One source's online DDL. `records` is what the target has on record; used by the sync unit's thread.
+
+    `tables` distinguishes ghost, trash and real tables by their names.
+    """
 
     tables: OnlineTables = field(default_factory=OnlineTables)
     records: dict[TableName, tuple[Kept, ...]] = field(default_factory=dict)
 
     def meaning(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Meaning | None:
-        """Of a single operation; None where it is about real tables alone, and stands for itself.
+        """Return the replacement of a single operation; None where it is on real tables only, and is run as it is.
 
         Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
         """
@@ -99,16 +104,16 @@ class OnlineDdl:
         return Meaning(f"{is_part}: kept until {name} takes its place", records={name: kept})
 
     def changes(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Records:
-        """How a whole statement changes the records. Raises as `meaning`."""
+        """Return how a whole statement changes the records. Raises as `meaning`."""
         found = (self.meaning(single, allows) for single in split(ddl))
         return {ghost: kept for meaning in found if meaning is not None for ghost, kept in meaning.records.items()}
 
     def forgotten(self, ddl: Ddl) -> Records:
-        """The change for a statement that came before the snapshot of its table: its ghosts are done with."""
+        """Return the deletion of its ghosts' records, for a statement that came before the snapshot of its table."""
         return {name: () for name in ddl.tables if name in self.records}
 
     def apply(self, changes: Records) -> None:
-        """Take over changes that are durable."""
+        """Apply changes of the records that the target has stored durably."""
         for ghost, kept in changes.items():
             if kept:
                 self.records[ghost] = kept
@@ -116,7 +121,7 @@ class OnlineDdl:
                 self.records.pop(ghost, None)
 
     def real_names(self, ddl: Ddl) -> tuple[TableName, ...]:
-        """The tables of a statement without ghosts and trash."""
+        """Return the tables of a statement without ghost tables and trash."""
         return tuple(name for name in ddl.tables if self.tables.is_real(name))
 
     def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
@@ -141,6 +146,6 @@ class OnlineDdl:
 
 
 def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:
-    """A kept statement in the name of the table that the ghost becomes at `where`."""
+    """Return a recorded statement with `table` in the place of `ghost`; `where` is the position of the RENAME."""
     ddl = classify_ddl(kept.sql, replace(kept.context, where=where, by_tool=True))
     return routed(ddl, lambda name: table if name == ghost else name, lambda schema: schema)

@@ -1,14 +1,17 @@
-"""Statements that are passed over because they concern no table's structure or rows (reference of DM, section 5.2)."""
+"""Read one SQL text: a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
+
+`RULES` lists the statements that are skipped because they concern no table's structure or rows (reference of DM,
+section 5.2). Of all others only names are read. What else a statement says is left to the server that runs it, so an
+ALTER with options of a server that is not out yet is taken as any other.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from unshard.ddl.context import Context
-from unshard.ddl.cursor import Cursor, read_table, tokens_of
-from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
-from unshard.ddl.table_parts import alter_names, body_end, mentions, says_charset
+from unshard.ddl.cursor import Cursor, alter_names, body_end, mentions, read_table, says_charset, tokens_of
+from unshard.ddl.statement import Context, Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.schema.lex import Token, TokenKind
 
@@ -33,14 +36,14 @@ RULES: tuple[tuple[str, str], ...] = (
     ("server", r"(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:SERVER|INSTANCE)|(?:UN)?INSTALL"),
     ("account", rf"GRANT|REVOKE|{_ANY}(?:USER|ROLE)|SET PASSWORD|SET DEFAULT ROLE"),
 )
-"""Reason and pattern over a statement's head: words in capitals, one blank between tokens. The first one counts."""
+"""Reason and pattern for a statement's head: words in capitals, one blank between tokens. The first match counts."""
 
 _PATTERNS = tuple((reason, re.compile(rf"(?:{pattern})(?= |$)")) for reason, pattern in RULES)
 _HEAD_TOKENS = 32
 
 
 def skip_reason(statement: Sequence[Token]) -> str | None:
-    """Which rule passes the statement over, or None. A statement of comments alone is `empty`."""
+    """Return the reason of the rule by which the statement is skipped, or None. For comments alone it is `empty`."""
     if not statement:
         return "empty"
     head = " ".join(_shape(token) for token in statement[:_HEAD_TOKENS])
@@ -53,16 +56,11 @@ def _shape(token: Token) -> str:
     return token.value if token.kind is TokenKind.SYMBOL else "`"
 
 
-# One SQL text to a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
-#
-# Only names are looked for. What else a statement says is left to the server that runs it, so an ALTER with options
-# of a server that is not out yet is taken as any other.
-
-
 def classify(sql: str, context: Context) -> Ddl | Skipped:
-    """What the statement is. Pure.
+    """Return the statement's kind and parts, or the reason to skip it. Pure.
 
-    Raises DdlError DDL-001 where it can't be read and DDL-002 where it is none that we carry; both hold the text.
+    Raises DdlError DDL-001 where it can't be read and DDL-002 where it is of a kind that is not carried; both hold the
+    text.
     """
     at = Cursor(sql, tokens_of(sql, context), context)
     at.skip_set_statement()
@@ -75,7 +73,10 @@ def classify(sql: str, context: Context) -> Ddl | Skipped:
 
 
 def classify_ddl(sql: str, context: Context) -> Ddl:
-    """`classify` for a text that must be DDL of ours. Raises DdlError as it does, and DDL-002 for a skipped one."""
+    """Return `classify` of a text that must be a `Ddl`.
+
+    Raises DdlError as it does, and DDL-002 for a skipped statement.
+    """
     statement = classify(sql, context)
     if isinstance(statement, Skipped):
         raise DdlError("DDL-002", context.where, f"it is passed over: {statement.reason}", {"statement": sql})
@@ -198,7 +199,7 @@ def _drop(at: Cursor) -> Ddl:
 
 
 def _sequence(at: Cursor, **conditions: bool) -> Ddl:
-    """Any statement on sequences: DROP may name several, of the others only the name is read."""
+    """Read any statement on sequences: DROP may name several; of the other statements only the name is read."""
     places = [read_table(at, TableRole.OBJECT)]
     while at.take_symbol(","):
         places.append(read_table(at, TableRole.OBJECT))

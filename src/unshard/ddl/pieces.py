@@ -1,19 +1,21 @@
-"""The way of a statement past a source's rules, step by step in DM's order (its reference, section 5.1).
+"""The effect of a source's rules on a statement, step by step in DM's order (its reference, section 5.1).
 
-| step | where | what comes of it |
+| step | where | result |
 |---|---|---|
-| parse | `parse.classify` | a `Ddl`, or a reason to pass it over |
-| split | `rewrite.split` | a piece for each dropped table and each renamed pair |
-| online DDL | `online_ddl` here, `online` | for a statement on a ghost of gh-ost: nothing, or what was kept |
-| block-allow list | `block_allow` | pieces of names that are let through |
-| event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
+| parse | `parse.classify` | a `Ddl`, or a reason to skip it |
+| split | `rewrite.split` | an operation for each dropped table and each renamed pair |
+| online DDL | `online_ddl` here, `online` | for a statement on a ghost of gh-ost: nothing, or the recorded statements |
+| block-allow list | `block_allow` | the operations on names that the list allows |
+| event filter | `event_filter` | of an operation: all, nothing, or some parts of its ALTER |
 | sequences, temporary tables | `sequence`, `temporary_table` | refused, where the event filter doesn't leave them out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
-| sharding | `sync.sharded_statements` | with `shard-mode` it waits for the other tables of its group |
-| | `sync.no_shard_mode` | without, refused where several tables share the target's |
-| plan, carry out | `prepare`, `carry_out` | an intent, run once |
+| sharding | `sync.sharding.statements` | with `shard-mode` it waits for the other tables of its group |
+| | `sync.statements.uncoordinated` | without, refused where several tables share the target's |
+| plan, carry out | `prepare`, `intent` | an intent, run once |
 
-Between `STEPS` pieces only get fewer, or change what of them is run. Each says why (`AlterOperation.notes`).
+The functions of `STEPS` only drop operations or change which statements of them run. Each gives its reason
+(`AlterOperation.notes`). Statements that a human gives for an operator are whole, with every name qualified by its
+schema (`parse_given`).
 """
 
 from __future__ import annotations
@@ -21,17 +23,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.online import OnlineDdl
+from unshard.ddl.parse import classify_ddl
 from unshard.ddl.provenance import MarksOf, unmarked
-from unshard.ddl.rewrite import Route, renames, split
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.rewrite import Route, alter_parts, renames, split
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
+from unshard.schema.lex import tokens
 from unshard.transform.event_filter import Verdict
 
 StructureOf = Callable[[TableName], Table | None]
-"""A source table as it is before the statement; None where nobody knows it."""
+"""Returns a source table as it is before the statement; None where nobody knows it."""
 
 
 def _taken(_: Ddl, __: StructureOf) -> Verdict | None:
@@ -42,10 +45,14 @@ def _taken(_: Ddl, __: StructureOf) -> Verdict | None:
 class StatementRules:
     """A source's rules, as functions.
 
-    `judge` is asked for single operations (one part of an ALTER, one dropped table): what the event filter says of it,
-    None where it is run. It may raise, which stops the task in front of the statement. `marks` tells what a table's
-    rows carry of it. `online` is asked first of all. `collations` are those that the user wants a TiDB target to have
-    in the place of others.
+    Args:
+        allows, allows_schema: whether the block-allow list allows a table, a schema.
+        route, route_schema: a table's, a schema's name on the target.
+        judge: asked about single operations (one part of an ALTER, one dropped table): the event filter's verdict, None
+            where the operation is run. It may raise, which stops the task before the statement.
+        marks: the marks of its origin that a table's rows carry (`provenance.Marks`).
+        online: the online DDL of the source, which is asked before all other rules.
+        collations: by collation of the source, the one that the user wants on a TiDB target in its place.
     """
 
     allows: Callable[[TableName], bool]
@@ -60,7 +67,7 @@ class StatementRules:
 
 @dataclass(frozen=True, slots=True)
 class OperationNote:
-    """What a step did to a piece, and why."""
+    """A step's effect on an operation, and the reason."""
 
     step: str
     why: str
@@ -72,12 +79,12 @@ class AlterOperation:
 
     Args:
         ddl: the operation, which the tracker follows.
-        run: what of it is run on the target, in order: itself, some parts of an ALTER, or nothing.
-        leaves: the table that gets a name by it which isn't let through: it is followed no longer.
-        dropped: whether a step took it out whole, so that the tracker doesn't follow it either.
-        parts: its operations, and what the event filter says of each.
+        run: the statements of it that run on the target, in order: itself, some parts of an ALTER, or nothing.
+        leaves: the table that the operation renames to a name that is not allowed: it is no longer followed.
+        dropped: whether a step dropped it whole, so that the tracker doesn't follow it either.
+        parts: its single operations, each with the event filter's verdict.
         notes: what the steps did to it, in order.
-        tracked: whether the source ran it; what an operator gives is for the target alone.
+        tracked: whether the source ran it; a statement that an operator gives is for the target alone.
         given: whether an operator gives it: a human has written it for the target as it is.
     """
 
@@ -91,25 +98,27 @@ class AlterOperation:
     given: bool = False
 
     def noted(self, step: str, why: str) -> AlterOperation:
+        """Return the operation with a further note."""
         return replace(self, notes=(*self.notes, OperationNote(step, why)))
 
     def drop(self, step: str, why: str) -> AlterOperation:
+        """Return the operation with nothing to run, and the note why."""
         return replace(self.noted(step, why), run=(), dropped=True)
 
 
 Step = Callable[[AlterOperation, StatementRules, StructureOf], tuple[AlterOperation, ...]]
 
 ONLINE_DDL, BLOCK_ALLOW, EVENT_FILTER, ROUTE = "online-ddl", "block-allow-list", "event-filter", "route"
-"""Steps, as notes name them."""
+"""Names of the steps, as in notes."""
 
 
 def pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
-    """What the rules leave of a statement, in order. Raises as `all_pieces`."""
+    """Return the operations of a statement that the rules leave, in order. Raises as `all_pieces`."""
     return tuple(piece for piece in all_pieces(ddl, rules, structure) if not piece.dropped)
 
 
 def all_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
-    """Every piece of a statement, those too that a step drops.
+    """Return every operation of a statement, also those that a step drops.
 
     Raises DdlError DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
@@ -123,7 +132,7 @@ def all_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple
 
 
 def online_ddl(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
-    """Of a statement on a ghost or on trash, what stands in its place."""
+    """Replace a statement on a ghost table or on trash by what it means for the table."""
     meaning = rules.online.meaning(piece.ddl, rules.allows)
     if meaning is None:
         return (piece,)
@@ -133,7 +142,10 @@ def online_ddl(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> 
 
 
 def block_allow(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
-    """Whole pieces of names that are let through; those whose table leaves by RENAME; none of the others."""
+    """Keep operations on allowed names, and those that rename a table to a name that is not allowed; drop the others.
+
+    Raises DdlError DDL-011 for one that mixes names in any other way.
+    """
     ddl = piece.ddl
     if ddl.kind.on_schema:
         return (piece,) if rules.allows_schema(ddl.schema) else (piece.drop(BLOCK_ALLOW, f"{ddl.schema} is kept out"),)
@@ -151,7 +163,7 @@ def block_allow(piece: AlterOperation, rules: StatementRules, _: StructureOf) ->
 
 
 def event_filter(piece: AlterOperation, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
-    """The parts that the filter takes; all of a statement stay one. The tracker follows it whole in any case."""
+    """Keep the parts that the filter lets run; if it lets all, the statement stays one. It is tracked whole."""
     single = alter_parts(piece.ddl)
     judged = tuple((part, rules.judge(part, structure)) for part in single)
     piece = replace(piece, parts=judged)
@@ -164,7 +176,7 @@ def event_filter(piece: AlterOperation, rules: StatementRules, structure: Struct
 
 
 def sequence(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
-    """Sequences are not carried: nothing of one that the event filter leaves out. Raises DDL-013 for another."""
+    """Drop a statement on sequences that the event filter leaves out. Raises DDL-013 for one that it takes."""
     if piece.ddl.kind is not StatementKind.SEQUENCE:
         return (piece,)
     if not piece.run:
@@ -175,7 +187,7 @@ def sequence(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tu
 
 
 def temporary_table(piece: AlterOperation, _: StatementRules, __: StructureOf) -> tuple[AlterOperation, ...]:
-    """Nothing of one that the event filter leaves out. Raises DDL-035 for another."""
+    """Drop a temporary table's statement that the event filter leaves out. Raises DDL-035 for one that it takes."""
     if piece.ddl.kind is not StatementKind.TEMPORARY_TABLE:
         return (piece,)
     if not piece.run:
@@ -185,7 +197,7 @@ def temporary_table(piece: AlterOperation, _: StatementRules, __: StructureOf) -
 
 
 def route_rename(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
-    """Nothing is run of a RENAME whose two names are one on the target: shards that change their number."""
+    """Run nothing of a RENAME whose two names are one on the target: a shard gets another number."""
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
         return (piece,)
     single = (part for run in piece.run for part in alter_parts(run))
@@ -197,7 +209,7 @@ STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temp
 
 
 def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool]:
-    """`rules.allows`, and names that a RENAME list only passes a table through on its way (a TO tmp, …, tmp TO b)."""
+    """Return `rules.allows`, extended to the intermediate names of a RENAME list (a TO tmp, …, tmp TO b)."""
     origin: dict[TableName, TableName] = {}
     through: dict[TableName, set[TableName]] = {}
     for old, new in renames(ddl):
@@ -212,3 +224,37 @@ def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool
         for name in through.get(first, ())
     }
     return lambda name: name in passing or rules.allows(name)
+
+
+# Statements that a human gives for an operator: whole statements with every name qualified by its schema.
+
+
+def parse_given(text: str, context: Context) -> Ddl:
+    """Parse one statement; `context` has no schema. Raises DdlError DDL-026: it is no DDL, or a name has no schema."""
+    try:
+        return classify_ddl(text, context)
+    except DdlError as error:
+        raise DdlError("DDL-026", context.where, error.cause, {"statement": text}) from error
+
+
+def given_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
+    """Return the operations of a given statement; only the block-allow list and routes apply, online DDL does not.
+
+    Raises DdlError DDL-033 where the rules drop an operation, and as `ddl.pieces.all_pieces`.
+    """
+    found = all_pieces(ddl, replace(rules, online=OnlineDdl()), structure)
+    for piece in found:
+        if piece.dropped:
+            raise DdlError("DDL-033", ddl.context.where, piece.notes[-1].why, {"statement": ddl.text})
+    return tuple(replace(piece, given=True) for piece in found)
+
+
+def split_given(text: str) -> tuple[str, ...]:
+    """Split a text into statements at semicolons outside of strings and comments. Raises ValueError: unreadable."""
+    found, start = [], 0
+    ends = [(token.start, token.end) for token in tokens(text) if token.is_symbol(";")]
+    for end, after in [*ends, (len(text), len(text))]:
+        if one := text[start:end].strip():
+            found.append(one)
+        start = after
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""From statements in the target's names to an `Intent`: what is there now, and what will be there after each."""
+"""Plan an `Intent` for statements in the target's names: the structures there now, and those after each statement."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def plan_intent(
     end: Position,
     sources: Collection[str],
 ) -> Intent:
-    """What will be run on the target, for statements that are routed (`rewrite.routed`) and single (`split`).
+    """Return the steps to run on the target for statements that are routed (`rewrite.routed`) and single (`split`).
 
-    `sources` are names that their tables have upstream. The structure after each step is found on empty copies of the
-    target's own tables, or computed for TiDB. Changes nothing but scratch schemas. Raises DdlError DDL-003 where the
-    server refuses a statement there, DDL-040 where TiDB's table does not fit it, DDL-005 where the target lacks a table
-    or schema that it needs, DDL-012 where it has a table already under a name that a RENAME gives; MySQLdb.Error for a
-    lost connection. `statements` must not be empty.
+    `sources` are the names that the statements' tables have upstream. The structure after each step is found on empty
+    copies of the target's own tables, or computed for TiDB. Changes nothing but scratch schemas. Raises DdlError
+    DDL-003 where the server refuses a statement there, DDL-040 where TiDB's table does not fit it, DDL-005 where the
+    target lacks a table or schema that it needs, DDL-012 where the target already has a table under a name that a
+    RENAME gives; MySQLdb.Error for a lost connection. `statements` must not be empty.
     """
     if is_tidb(connection):
         steps = _steps(_ComputedWorld(connection), statements, sources)
@@ -49,7 +49,7 @@ def plan_intent(
 
 
 class _World(ABC):
-    """The target as it will be after the steps planned so far."""
+    """The target's tables and schemas as they will be after the steps planned so far."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -63,26 +63,26 @@ class _World(ABC):
         return self.tables[name]
 
     def schema(self, ddl: Ddl, schema: str) -> str | None:
-        """SHOW CREATE DATABASE of the target's schema."""
+        """Return SHOW CREATE DATABASE of the target's schema."""
         if schema in self.schemas:
             return self.schemas[schema]
         return show_create_database(self.connection, schema)
 
     @abstractmethod
     def need(self, table: Table) -> None:
-        """Called for each table that a statement needs, before it is asked for what is after it."""
+        """Prepare a table that a statement needs; called for each of them before `after_tables`."""
 
     @abstractmethod
     def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
-        """The tables behind the statement. Raises DdlError DDL-003, DDL-040."""
+        """Return the tables as they are after the statement. Raises DdlError DDL-003, DDL-040."""
 
     @abstractmethod
     def after_schema(self, ddl: Ddl, before: str | None) -> str | None:
-        """SHOW CREATE DATABASE behind the statement. Raises DdlError DDL-003."""
+        """Return SHOW CREATE DATABASE after the statement. Raises DdlError DDL-003."""
 
 
 class _ScratchWorld(_World):
-    """Tables are loaded into scratch schemas when they are first needed, and statements are run there."""
+    """Loads tables into scratch schemas when they are first needed, and runs the statements there."""
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch.connection)
@@ -95,7 +95,7 @@ class _ScratchWorld(_World):
         return found
 
     def need(self, table: Table) -> None:
-        if self._scratch.read(table.name) is None:
+        if not self._scratch.has(table.name):
             self._scratch.load(table)
 
     def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
@@ -108,10 +108,12 @@ class _ScratchWorld(_World):
 
 
 class _ComputedWorld(_World):
-    """For TiDB, where each statement on a copy would be a job of its own, and the history of jobs tells what was run.
+    """Computes the structures, for TiDB.
 
-    A statement that can't be computed leaves its tables as they are here: only a warning of ours would need them. One
-    that TiDB would refuse for what its table has or lacks raises DdlError DDL-040, before anything of a plan is run.
+    There each statement on a copy would be a DDL job of its own, and the history of jobs shows which statements ran.
+
+    A statement that can't be computed leaves its tables unchanged here: only a warning would need them. One
+    that TiDB would refuse for what its table has or lacks raises DdlError DDL-040 before any step of a plan is run.
     """
 
     def need(self, table: Table) -> None:
@@ -175,13 +177,16 @@ def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
 
 
 def _before(world: _World, ddl: Ddl, name: TableName) -> Table | None:
-    """A plain CREATE TABLE was run where no such table was; what is there on the target now is looked at later."""
+    """Return the table before the statement; None for a plain CREATE TABLE, which upstream ran where no such table was.
+
+    A table that the target has under that name now is looked at when the statement runs.
+    """
     creates = ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace
     return None if creates else world.table(name)
 
 
 def _need(world: _World, ddl: Ddl) -> None:
-    """Copies in scratch of all that the statement needs. Raises DdlError DDL-005 for what the target lacks."""
+    """Prepare the tables that the statement needs. Raises DdlError DDL-005 for one that the target lacks."""
     for place in ddl.places:
         if place.role is TableRole.MENTION:
             continue
@@ -197,7 +202,7 @@ def _need(world: _World, ddl: Ddl) -> None:
 
 
 def _refuse_taken(world: _World, ddl: Ddl) -> None:
-    """Raises DdlError DDL-012 where a name that the statement gives is a table's already."""
+    """Raise DdlError DDL-012 where a table already has the name that the statement gives."""
     if world.table(ddl.tables[0]) is None:
         return
     for place in ddl.places:

@@ -1,6 +1,7 @@
-"""Statements that make a table of an engine without transactions: on the target it is made with InnoDB, as by a copy.
+"""Turn the operations of a statement into changes of the tracked structures and an intent for the target.
 
-What is rolled back elsewhere stays in such a table, so that rows could come twice (`model.shape`).
+A table of an engine without transactions is made with InnoDB on the target, as the copy makes it: rows that are rolled
+back elsewhere stay in such a table, so that they could come twice (`model.shape`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unshard.ddl.alter_parts import alter_parts
-from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
@@ -18,10 +17,10 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.provenance import check_marks
-from unshard.ddl.rewrite import routed, with_charset, without_or_replace
+from unshard.ddl.rewrite import alter_parts, routed, with_charset, without_or_replace
 from unshard.ddl.sandbox import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
-from unshard.ddl.statement import Ddl, StatementKind, TableRole
+from unshard.ddl.statement import Context, Ddl, StatementKind, TableRole
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.log import logger
@@ -34,12 +33,14 @@ from unshard.schema.lex import Token, tokens
 
 _NO_TRANSACTIONS = frozenset(NO_TRANSACTIONS.upper().split("|")) | {"HEAP", "MERGE"}
 _ROW_FORMATS = frozenset({"FIXED", "PAGE"})
-"""Of MyISAM and of Aria; InnoDB refuses them."""
+"""Row formats of MyISAM and of Aria that InnoDB refuses."""
 
 
 def with_transactions(ddl: Ddl, upstream: Table | None) -> Ddl:
-    """A CREATE TABLE or ALTER TABLE with InnoDB in the place of such an engine, and without options that are none of
-    InnoDB's; others as they are. `upstream` is the source's table before it. The log tells of each change.
+    """Return a CREATE TABLE or ALTER TABLE with InnoDB in the place of an engine without transactions.
+
+    Options that InnoDB does not have are removed. Other statements are returned unchanged. `upstream` is the source's
+    table before the statement. A changed engine is logged.
     """
     if ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE):
         return ddl
@@ -62,7 +63,7 @@ def with_transactions(ddl: Ddl, upstream: Table | None) -> Ddl:
 
 
 def _values(found: tuple[Token, ...], option: str) -> list[Token]:
-    """What follows the option's name, with or without an equals sign."""
+    """Return the token after each occurrence of the option, with or without an equals sign."""
     values: list[Token] = []
     for at, token in enumerate(found):
         if token.word == option:
@@ -72,7 +73,7 @@ def _values(found: tuple[Token, ...], option: str) -> list[Token]:
 
 
 def _transactional(found: tuple[Token, ...]) -> list[tuple[int, int]]:
-    """Where Aria's TRANSACTIONAL stands, with the comma that parts it from others."""
+    """Return the places of Aria's TRANSACTIONAL in the text, each with the comma before it."""
     places = []
     for at, token in enumerate(found):
         if token.word == "TRANSACTIONAL":
@@ -87,30 +88,30 @@ def _bare(token: Token) -> str:
     return token.value.strip("'\"`").upper()
 
 
-# What comes before the pieces of a statement are run: what they change upstream, and an intent for the target.
+# How each operation of a statement reaches the target and the tracker:
 #
-# | piece | on the target | tracked |
+# | operation | on the target | tracked |
 # |---|---|---|
-# | of names that are let through | run | yes |
+# | on names that are allowed | run | yes |
 # | given by an operator | run | no |
-# | kept back by the event filter | nothing, or the parts that are left | yes, whole |
-# | a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
+# | left out by the event filter | nothing, or the parts that are left | yes, whole |
+# | renames a table to a name that is not allowed | run: its name is free for another table | no longer |
 # | a RENAME within one target table | nothing | yes |
-# | a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
+# | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
 # | a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
-# | a table is made with an engine without transactions | made with InnoDB (`engines`) | as it is |
+# | a table is made with an engine without transactions | made with InnoDB (`with_transactions`) | as it is |
 # | CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 
 
 _ON_TABLE = frozenset(
     {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX}
 )
-"""Kinds whose first table has to be there."""
+"""Kinds whose first table must exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTable:
-    """What TiDB's form of a statement depends on: the source's table before it, its schema's SHOW CREATE DATABASE."""
+    """The context of TiDB's form of a statement: the source's table before it, its schema's SHOW CREATE DATABASE."""
 
     table: Table | None = None
     create_schema: str | None = None
@@ -118,7 +119,7 @@ class UpstreamTable:
 
 @dataclass(frozen=True, slots=True)
 class RoutedDdl:
-    """A statement in the target's names; with `upstream` still in the source's words, else as the target takes it."""
+    """A statement in the target's names. With `upstream` it is still to be translated for TiDB."""
 
     ddl: Ddl
     upstream: UpstreamTable | None = None
@@ -126,7 +127,7 @@ class RoutedDdl:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDdl:
-    """`changes` for the tracker; `intent` for the target, None where nothing is to be run."""
+    """The `changes` for the tracker, and the `intent` for the target, None where nothing is to be run."""
 
     changes: Changes
     intent: Intent | None
@@ -140,7 +141,7 @@ def prepare(
     begin: Position,
     end: Position,
 ) -> PreparedDdl:
-    """What becomes of the pieces of a statement between `begin` and `end` of the log.
+    """Prepare the operations of the statement between `begin` and `end` in the log.
 
     Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
     """
@@ -154,7 +155,7 @@ def prepare(
 def for_target(
     connection: Any, found: Sequence[AlterOperation], tracker: SchemaTracker, rules: StatementRules
 ) -> tuple[Changes, list[RoutedDdl]]:
-    """What the pieces of a statement change upstream, and what of them is run on the target, in its names.
+    """Return the changes of the source's structures by the operations, and the statements for the target, in its names.
 
     Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004 as
     `SchemaTracker.after`, what `check_marks` raises; MySQLdb.Error for a lost connection.
@@ -187,9 +188,9 @@ def for_target(
 
 
 def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: StatementRules) -> list[Ddl]:
-    """The statements as the target takes them: for TiDB, by the structure that its table has now.
+    """Return the statements as the target takes them; for TiDB they depend on the structure that its table has now.
 
-    What a human gives is as a human has written it. Raises as `for_tidb`.
+    A statement that a human gives stays as it was written. Raises as `for_tidb`.
     """
     found: list[Ddl] = []
     for one in statements:
@@ -202,17 +203,17 @@ def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: St
 
 
 def upstream_names(found: Sequence[AlterOperation]) -> frozenset[str]:
-    """The names, without schemas, of the tables that the pieces are on."""
+    """Return the names, without schemas, of the tables that the operations are on."""
     return frozenset(name.table for piece in found for name in piece.ddl.tables)
 
 
 def to_run(found: Sequence[AlterOperation], rules: StatementRules) -> list[Ddl]:
-    """What of the pieces is run on the target, in the source's names and in order."""
+    """Return the statements of the operations that run on the target, in the source's names and in order."""
     return [part for piece in found for part in piece.run if not _made_by_hand(part, rules)]
 
 
 def _known(found: Sequence[AlterOperation], tracker: SchemaTracker) -> list[AlterOperation]:
-    """Without operations that a filter leaves out on a table whose structure nobody knows: it stays unknown."""
+    """Leave out operations that run nothing, on a table whose structure nobody knows: it stays unknown."""
     kept: list[AlterOperation] = []
     named: set[TableName] = set()
     for piece in found:
@@ -224,28 +225,31 @@ def _known(found: Sequence[AlterOperation], tracker: SchemaTracker) -> list[Alte
 
 
 def _changes(connection: Any, found: Sequence[AlterOperation], tracker: SchemaTracker) -> Changes:
-    """What the tracker makes of the pieces. A CREATE that a filter leaves out need not be one that the target knows."""
+    """Return the tracker's changes. A CREATE that a filter leaves out need not be one that the target understands."""
     try:
         return tracker.after(connection, *(piece.ddl for piece in found))
     except DdlError as error:
         creates = all(piece.ddl.kind in (StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE) for piece in found)
         if error.code in NOT_FOLLOWED and creates and not any(piece.run for piece in found):
             made = [name for piece in found for name in piece.ddl.tables[:1]]
-            return {name: None for name in made if tracker.knows(name)}  # OR REPLACE: what it was is not what it is
+            return {name: None for name in made if tracker.knows(name)}  # OR REPLACE: its tracked structure is outdated
         raise
 
 
 def _made_by_hand(ddl: Ddl, rules: StatementRules) -> bool:
-    """Whether it makes a table that has more columns on the target: the first row of it tells what is missing there."""
+    """Return whether a CREATE TABLE makes a table that has more columns on the target.
+
+    The first row of such a table reports what is missing there.
+    """
     return ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
 def _schemas_made(
     connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: StatementRules
 ) -> Iterator[RoutedDdl]:
-    """CREATE DATABASE, as it is upstream, of those that a new table needs and the target lacks.
+    """Yield CREATE DATABASE, as it is upstream, for each schema that a new table needs and the target lacks.
 
-    One that held no table when the source was copied was made by nobody.
+    The copy does not make a schema without tables.
     """
     for place in ddl.places:
         makes = place.role is TableRole.NEW or (
@@ -262,9 +266,9 @@ def _schemas_made(
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: StatementRules) -> tuple[Ddl, ...]:
-    """The piece in the target's names; a CREATE TABLE says all that depends on its surroundings upstream.
+    """Return the operation in the target's names; a CREATE TABLE names all that depends on its surroundings upstream.
 
-    CREATE OR REPLACE TABLE is two statements for a server that lacks it.
+    CREATE OR REPLACE TABLE becomes two statements for a server that lacks it.
     """
     replaces = ddl.kind is StatementKind.CREATE_TABLE and ddl.or_replace
     created = changes.get(ddl.tables[0]) if ddl.kind is StatementKind.CREATE_TABLE else None
@@ -281,12 +285,12 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: StatementRul
 
 
 def _before(ddl: Ddl, tracker: SchemaTracker) -> Table | None:
-    """The source's table before a statement that alters it."""
+    """Return the source's table before a statement that alters it."""
     return tracker.get(ddl.tables[0]) if ddl.kind is StatementKind.ALTER_TABLE else None
 
 
 def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> UpstreamTable:
-    """What a statement in the source's names depends on."""
+    """Return the upstream structures on which a statement in the source's names depends."""
     name = ddl.tables[0] if ddl.tables else schema_row(ddl.schema)
     table = (
         tracker.get(name) or changes.get(name) if name.table and ddl.kind is not StatementKind.CREATE_TABLE else None
@@ -296,7 +300,10 @@ def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> UpstreamTab
 
 
 def _is_model(connection: Any, like: TableName, made: TableName, rules: StatementRules) -> bool:
-    """Whether the target has the table that LIKE names, and it is another one there too: not so for two shards."""
+    """Return whether the target has the table that LIKE names, as another table than the one that is made.
+
+    For two shards of one target they are the same.
+    """
     if rules.route(like) == rules.route(made):
         return False
     with neutral_session(connection):
@@ -313,7 +320,7 @@ def _with_upstream_charset(connection: Any, ddl: Ddl, created: Table, rules: Sta
 
 
 def default_charset(options: tuple[Token, ...]) -> tuple[str, str | None] | None:
-    """Character set and collation in a SHOW CREATE's options; the collation is None where it is the set's default."""
+    """Return character set and collation in a SHOW CREATE's options; the collation is None for the set's default."""
     parts = [token.value for token in options if not token.is_symbol("=")]
     words = [part.upper() for part in parts]
     for at, word in enumerate(words[:-1]):

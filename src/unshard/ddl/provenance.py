@@ -1,11 +1,11 @@
-"""What a statement may not do to tables whose rows carry where they come from: column mappings, extracted columns.
+"""Statements that are refused on tables whose rows carry marks of their origin: column mappings, extracted columns.
 
-| statement | |
+| statement | error |
 |---|---|
 | changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
-| gives a table a name that its rows would carry otherwise (another number, another text) | SYNC-018 |
+| renames a table so that its rows would carry other marks (another number, another text) | SYNC-018 |
 
-The rows on the target carry the old form, and no statement of the log makes them anew.
+The rows on the target carry the old form, and no statement of the log writes them anew.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from unshard.mysql.types import INTEGERS
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the rows of one source table carry: `carried`, and the source's `columns` that it is made of.
+    """The marks of their origin that the rows of one source table carry on the target.
 
-    The target's table of one with `more` columns than the source's is made by hand.
+    Args:
+        columns: the source's columns that a column mapping reads or writes.
+        carried: the mapping's mark, and the extracted columns with their values.
+        more: whether the target's table has columns that the source's lacks; such a table is made by hand.
     """
 
     columns: tuple[str, ...] = ()
@@ -39,6 +42,7 @@ _WIDTH = re.compile(r"\(\d+\)")
 
 
 def unmarked(_: TableName) -> Marks:
+    """Return `Marks` without any mark: a `MarksOf` for rules that mark nothing."""
     return Marks()
 
 
@@ -49,9 +53,9 @@ def check_marks(
     marks: MarksOf,
     allows: Callable[[TableName], bool],
 ) -> None:
-    """Raises SyncError SYNC-017 and SYNC-018, ConfigError CONFIG-007, CONFIG-008 and CONFIG-016 for a new name.
+    """Raise SyncError SYNC-017 and SYNC-018, ConfigError CONFIG-007, CONFIG-008 and CONFIG-016 for a new name.
 
-    `changes` are those of all the statements, `before` gives a table as it is in front of them.
+    `changes` are those of all the statements; `before` returns a table as it is before them.
     """
     last: Ddl | None = None
     origin: dict[TableName, TableName] = {}
@@ -76,14 +80,14 @@ def check_marks(
 
 
 def _column(table: Table, name: str) -> Column | None:
-    """Without the width that MariaDB shows an integer with, and MySQL does not: `after` is as the target tells it."""
+    """Return the column without an integer's width: MariaDB shows it, MySQL does not, and `after` is the target's."""
     found = next((column for column in table.columns if column.name.lower() == name.lower()), None)
     if found is None or found.type not in INTEGERS:
         return found
     return replace(found, definition=_WIDTH.sub("", found.definition))
 
 
-# What a source has of a target table: another name, and not the columns that the source's names fill.
+# A target table in a source's words: with another name, and without the extracted columns.
 
 
 _PARTITIONS = re.compile(r"\n?\s*(?:/\*!\d+\s*)?\s*PARTITION\s+BY\b", re.IGNORECASE)
@@ -93,10 +97,10 @@ _PART = re.compile(r"`(?:[^`]|``)+`(?:\(\d+\))?(?: (?:ASC|DESC))?|\((?:[^()]|\([
 
 
 def without_columns(table: Table, names: Collection[str]) -> Table:
-    """The table as it would be had those columns never been in it, nor in its keys. Pure.
+    """Return the table without the named columns, in its keys too. Pure.
 
-    `create_sql` is taken for what SHOW CREATE TABLE writes, a line for each column and key. A PARTITION BY that names
-    one of the columns goes with it.
+    `create_sql` must be as SHOW CREATE TABLE writes it, with a line for each column and key. A PARTITION BY that names
+    one of the columns is removed.
     """
     gone = {name.lower() for name in names}
     columns = tuple(column for column in table.columns if column.name.lower() not in gone)
@@ -107,7 +111,7 @@ def without_columns(table: Table, names: Collection[str]) -> Table:
 
 
 def renamed(table: Table, name: TableName) -> Table:
-    """The table under another name, in its `create_sql` too. Pure."""
+    """Return the table under another name, in its `create_sql` too. Pure."""
     start = f"CREATE TABLE {quote_name(table.name.table)} "
     if not table.create_sql.startswith(start):
         raise ValueError(f"not what SHOW CREATE TABLE writes of {table.name}: {table.create_sql[:80]}")
@@ -133,7 +137,7 @@ def _text(create_sql: str, gone: Collection[str]) -> str:
 
 
 def _line(text: str, gone: Collection[str]) -> str:
-    """A line of the body without those columns; empty where nothing is left of it."""
+    """Return a line of the body without those columns; empty where nothing is left of it."""
     column = _COLUMN.match(text)
     if column is not None:
         return "" if column[1].replace("``", "`").lower() in gone else text
@@ -149,7 +153,7 @@ def _line(text: str, gone: Collection[str]) -> str:
 
 
 def _list_end(text: str, start: int) -> int:
-    """Where the bracket closes that opens just before `start`; quoted names are skipped."""
+    """Return the index of the bracket that closes the one just before `start`; quoted names are skipped."""
     depth, place = 1, start
     while place < len(text):
         if text[place] == "`":

@@ -1,29 +1,112 @@
-"""Empty copies in schemas of our own on the target, to find out what a statement does: the server itself is asked.
+"""Empty copies of tables in scratch schemas on the target, on which the server itself shows what a statement does.
 
-A copy keeps its table's name and lives in a schema that stands for the real one, so names that a server makes up
+A copy keeps its table's name and is in a schema that replaces the real one, so names that a server makes up
 (`orders_ibfk_1`) come out as they will on the real table. See docs/adr/0004-structures-by-running-them.md.
+
+A trial of a statement is not run a second time (`Trials`). The structure that a statement leaves depends on the
+structures before it, the schema, the session and the statement's text. The tracker and the plan of the target's change
+ask for the same trial unless the target's table differs from the source's. A log that makes one small table after the
+other asks for the same trial under other names. A table's name decides nothing where neither the statement nor any
+structure has it in another place, as in the name of a constraint.
+
+The texts contain the name of the scratch schema, and with it the number of the connection: on a new connection,
+perhaps to another server, all trials are run anew.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import MySQLdb
 
-from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed, without_or_replace
-from unshard.ddl.session import event_session, neutral_session, plain_tables
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.session import deciding, event_session, neutral_session, plain_tables
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection, is_transient
 from unshard.mysql.structure import read_table
+
+Sent = tuple[str, Hashable]
+"""A statement as it is sent, and the session that it runs in."""
+
+_KEPT = 64
+_NAME = "\0"
+"""Stands for the table's name in a text."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """Results of the latest trials of one source. Used by one thread."""
+
+    _found: OrderedDict[Hashable, Table | str | None] = field(default_factory=OrderedDict)
+
+    def table(self, sent: tuple[Sent, ...], copy: TableName) -> tuple[bool, Table | None]:
+        """Return whether it is known how a copy looks after these statements, and how: None where it is not there."""
+        for key in (_without_name(sent, copy), (sent, copy)):
+            if key in self._found:
+                found = self._found[key]
+                assert not isinstance(found, str)
+                self._found.move_to_end(key)
+                return True, found if found is None or found.name == copy else _named(found, copy)
+        return False, None
+
+    def keep_table(self, sent: tuple[Sent, ...], copy: TableName, found: Table | None) -> None:
+        """Keep how a copy looks after these statements."""
+        key = _without_name(sent, copy)
+        fits = found is None or _head(copy) + _NAME == _cut(found.create_sql, copy)
+        self._keep(key if key is not None and fits else (sent, copy), found)
+
+    def schema(self, sent: tuple[Sent, ...], stand_in: str) -> tuple[bool, str | None]:
+        """Return whether SHOW CREATE DATABASE of a stand-in after these statements is known, and its text."""
+        found = self._found.get((sent, stand_in))
+        assert not isinstance(found, Table)
+        return (sent, stand_in) in self._found, found
+
+    def keep_schema(self, sent: tuple[Sent, ...], stand_in: str, found: str | None) -> None:
+        """Keep SHOW CREATE DATABASE of a stand-in after these statements."""
+        self._keep((sent, stand_in), found)
+
+    def _keep(self, key: Hashable, found: Table | str | None) -> None:
+        self._found[key] = found
+        while len(self._found) > _KEPT:
+            self._found.popitem(last=False)
+
+
+def _without_name(sent: tuple[Sent, ...], copy: TableName) -> Hashable | None:
+    """Return the statements without the copy's name; None where they have the name in other places too."""
+    texts = [text.replace(copy.quoted, _NAME) for text, _ in sent]
+    schema = quote_name(copy.schema)
+    if any(copy.table.lower() in text.replace(schema, "").lower() for text in texts):
+        return None
+    return tuple((text, session) for text, (_, session) in zip(texts, sent, strict=True))
+
+
+def _head(copy: TableName) -> str:
+    return f"CREATE TABLE {quote_name(copy.table)} "
+
+
+def _cut(create_sql: str, copy: TableName) -> str:
+    """Return the head of a SHOW CREATE TABLE, and `_NAME` where the rest does not have the table's name."""
+    head, rest = create_sql[: len(_head(copy))], create_sql[len(_head(copy)) :]
+    return head + ("" if copy.table.lower() in rest.lower() else _NAME)
+
+
+def _named(found: Table, copy: TableName) -> Table:
+    rest = found.create_sql[len(_head(found.name)) :]
+    return replace(found, name=copy, create_sql=_head(copy) + rest)
+
+
+# The copies and their schemas.
+
 
 _STEM_LENGTH = 30
 UNKNOWN_SCHEMA = 1049
@@ -31,39 +114,56 @@ UNKNOWN_SCHEMA = 1049
 
 @dataclass(frozen=True, slots=True)
 class ScratchPlace:
-    """Whose scratch schemas these are; two sources of a task never share one."""
+    """The owner of scratch schemas: a task's meta schema, the task and a source. No two sources share a schema.
+
+    `trials` are the latest ones of the source.
+    """
 
     meta_schema: str
     task: str
     source: str
+    trials: Trials = field(default_factory=Trials, compare=False, repr=False)
 
     @property
     def stem(self) -> str:
-        """What all of their names begin with; at most 40 characters of the 64."""
+        """The prefix of all their names; at most 40 characters of the 64."""
         digest = hashlib.blake2s("\0".join((self.meta_schema, self.task, self.source)).encode(), digest_size=4)
         return f"{f'{self.meta_schema}_{self.task}'[:_STEM_LENGTH]}_{digest.hexdigest()}_"
 
 
 @dataclass(slots=True)
 class Scratch:
-    """The scratch schemas of one look; made by `open_scratch`. `schemas` holds the stand-in of each real schema."""
+    """The scratch schemas of one use, made by `open_scratch`.
+
+    `schemas` maps each real schema to its stand-in; the names of all stand-ins begin with `stem`. Statements are sent
+    to the server when a result is read that `trials` does not have: errors are raised then. The caller closes
+    `session`, which sets the connection's session as it was before.
+    """
 
     connection: Any
     stem: str
+    trials: Trials
+    session: ExitStack
     schemas: dict[str, str] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
+    _loaded: set[TableName] = field(default_factory=set)
+    _sent: tuple[Sent, ...] = ()
+    _waiting: list[Callable[[], None]] = field(default_factory=list)
+    _changed: bool = False
+    _begun: bool = False
 
     def stand_in(self, name: TableName) -> TableName:
-        """Where the copy of a table is, or would be."""
+        """Return the name that the copy of a table has, or would have."""
         return TableName(self.stand_in_schema(name.schema), name.table)
 
     def stand_in_schema(self, schema: str) -> str:
+        """Return the stand-in of a schema, named anew where it is the first use. Nothing is sent to the server."""
         if schema not in self.schemas:
             self.schemas[schema] = f"{self.stem}{len(self.schemas)}"
         return self.schemas[schema]
 
     def make_schema(self, schema: str, create_sql: str | None, context: Context) -> None:
-        """Make the stand-in of a schema by its SHOW CREATE DATABASE, or without one as the statement's session would.
+        """Make the stand-in of a schema by its SHOW CREATE DATABASE, or, without one, as the statement's session would.
 
         Does nothing the second time.
         """
@@ -73,23 +173,22 @@ class Scratch:
         self._made.add(inner)
         if create_sql is None:
             statement = f"CREATE DATABASE {quote_name(inner)}"
-            with event_session(self.connection, context, StatementKind.CREATE_DATABASE, statement):
-                self._execute(statement)
+            self._do(statement, context, StatementKind.CREATE_DATABASE, statement)
         else:
             ddl = classify_ddl(create_sql, Context())
-            with neutral_session(self.connection):
-                self._execute(routed(ddl, self.stand_in, self.stand_in_schema).text)
+            self._do(routed(ddl, self.stand_in, self.stand_in_schema).text)
 
     def load(self, table: Table) -> None:
-        """Make an empty copy. Raises DdlError DDL-003 where the target's server can't have such a table."""
+        """Make an empty copy of a table. The server may refuse it (DdlError DDL-003)."""
         ddl = classify_ddl(table.create_sql, Context(table.name.schema))
-        with neutral_session(self.connection), _told(ddl):
-            self._execute(routed(ddl, self.stand_in, self.stand_in_schema).text)
+        self._loaded.add(table.name)
+        self._do(routed(ddl, self.stand_in, self.stand_in_schema).text, ddl=ddl)
 
     def run(self, ddl: Ddl) -> None:
-        """Run a statement on the copies, in its event's session. Raises DdlError DDL-003 where the server refuses.
+        """Run a statement on the copies, in its event's session. The server may refuse it (DdlError DDL-003).
 
-        What CREATE OR REPLACE TABLE makes has no copy, so a server that lacks it (`replaces_tables`) does without.
+        The table that a CREATE OR REPLACE TABLE makes has no copy, so a server that lacks OR REPLACE
+        (`replaces_tables`) runs the statement without it.
         """
         plain = (
             without_or_replace(ddl)
@@ -99,28 +198,81 @@ class Scratch:
         inner = routed(plain, self.stand_in, self.stand_in_schema)
         if ddl.kind in (StatementKind.CREATE_DATABASE, StatementKind.DROP_DATABASE):
             self._made.add(self.stand_in_schema(ddl.schema))
-        with _told(ddl), event_session(self.connection, ddl.context, ddl.kind, ddl.text):
-            self._execute(inner.text)
+        self._changed = True
+        self._do(inner.text, ddl.context, ddl.kind, ddl.text, ddl)
+
+    def has(self, name: TableName) -> bool:
+        """Return whether the table has a copy now."""
+        return self.read(name) is not None if self._changed else name in self._loaded
 
     def read(self, name: TableName) -> Table | None:
-        """The copy's structure under the real names, None where there is none now."""
-        with neutral_session(self.connection):
-            found = read_table(self.connection, self.stand_in(name))
+        """Return the copy's structure with the real names; None where the table does not exist now.
+
+        Raises DdlError DDL-003 where the server refused a statement of the trial.
+        """
+        copy = self.stand_in(name)
+        known, found = self.trials.table(self._sent, copy)
+        if not known:
+            self._catch_up()
+            with neutral_session(self.connection):
+                found = read_table(self.connection, copy)
+            self.trials.keep_table(self._sent, copy, found)
         return None if found is None else replace(found, name=name, create_sql=self._real(found.create_sql))
 
     def read_schema(self, schema: str) -> str | None:
-        """The stand-in's SHOW CREATE DATABASE with the real name in it."""
-        found = show_create_database(self.connection, self.stand_in_schema(schema))
+        """Return the stand-in's SHOW CREATE DATABASE with the real name in it. Raises as `read`."""
+        inner = self.stand_in_schema(schema)
+        known, found = self.trials.schema(self._sent, inner)
+        if not known:
+            self._catch_up()
+            found = show_create_database(self.connection, inner)
+            self.trials.keep_schema(self._sent, inner, found)
         return None if found is None else self._real(found)
 
     def drop(self) -> None:
-        for inner in sorted(self._made):
-            self._execute(f"DROP DATABASE IF EXISTS {quote_name(inner)}")
+        """Drop the schemas that were made, if any."""
+        if self._begun:
+            for inner in sorted(self._made):
+                self._execute(f"DROP DATABASE IF EXISTS {quote_name(inner)}")
 
     def _real(self, text: str) -> str:
         for schema, inner in self.schemas.items():
             text = text.replace(quote_name(inner), quote_name(schema))
         return text
+
+    def _do(
+        self,
+        text: str,
+        context: Context | None = None,
+        kind: StatementKind | None = None,
+        written: str = "",
+        ddl: Ddl | None = None,
+    ) -> None:
+        """Add a statement to the trial, in the session of an event or, without one, in a neutral one.
+
+        `written` is its text in the names that it has in the log; `ddl` is named in an error.
+        """
+
+        def send() -> None:
+            with _told(ddl) if ddl is not None else nullcontext():
+                if context is None or kind is None:
+                    with neutral_session(self.connection):
+                        self._execute(text)
+                else:
+                    with event_session(self.connection, context, kind, written):
+                        self._execute(text)
+
+        session = (kind, deciding(context, written)) if context is not None else None
+        self._sent += ((text, session),)
+        self._waiting.append(send)
+
+    def _catch_up(self) -> None:
+        if not self._begun:
+            self.session.enter_context(neutral_session(self.connection))
+            self.session.enter_context(plain_tables(self.connection))
+            self._begun = True
+        while self._waiting:
+            self._waiting.pop(0)()
 
     def _execute(self, statement: str) -> None:
         with connection_cursor(self.connection) as cursor:
@@ -129,27 +281,33 @@ class Scratch:
 
 @contextmanager
 def open_scratch(connection: Any, place: ScratchPlace) -> Iterator[Scratch]:
-    """Scratch schemas that are dropped at the end, unless the connection is lost; `drop_leftovers` finds those.
+    """Open scratch schemas, which are dropped at the end unless the connection is lost; `drop_leftovers` drops those.
 
-    Their names hold the connection's number, so an older process of the same source, not dead yet, can't mix in.
+    Their names hold the connection's number, so an older process of the same source that has not ended yet can't use
+    them.
     """
-    ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
-    scratch = Scratch(connection, f"{place.stem}{int(number):x}_")
-    try:
-        with neutral_session(connection), plain_tables(connection):
+    if connection not in _numbers:
+        ((_numbers[connection],),) = rows(connection, "SELECT CONNECTION_ID()")
+    with ExitStack() as session:
+        scratch = Scratch(connection, f"{place.stem}{int(_numbers[connection]):x}_", place.trials, session)
+        try:
             yield scratch
-    except MySQLdb.Error as error:
-        if not ends_connection(error):
+        except MySQLdb.Error as error:
+            if not ends_connection(error):
+                scratch.drop()
+            raise
+        except BaseException:
             scratch.drop()
-        raise
-    except BaseException:
+            raise
         scratch.drop()
-        raise
-    scratch.drop()
+
+
+_numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""The server's number of each connection."""
 
 
 def drop_leftovers(connection: Any, place: ScratchPlace) -> None:
-    """Drop what a killed process of this source left. Called once, when a source is claimed."""
+    """Drop the schemas that a killed process of this source left. Called once, when a source is claimed."""
     pattern = place.stem.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%") + "%"
     statement = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE %s"
     for (name,) in rows(connection, statement, (pattern,)):
@@ -158,12 +316,12 @@ def drop_leftovers(connection: Any, place: ScratchPlace) -> None:
 
 
 def replaces_tables(connection: Any) -> bool:
-    """Whether the server has CREATE OR REPLACE TABLE: MariaDB alone."""
+    """Return whether the server has CREATE OR REPLACE TABLE: only MariaDB has."""
     return "MariaDB" in connection.get_server_info()
 
 
 def show_create_database(connection: Any, schema: str) -> str | None:
-    """SHOW CREATE DATABASE of a schema, on either end; None where there is none."""
+    """Return SHOW CREATE DATABASE of a schema, on either end; None where it does not exist."""
     try:
         with neutral_session(connection):
             return str(rows(connection, f"SHOW CREATE DATABASE {quote_name(schema)}")[0][1])
@@ -175,7 +333,7 @@ def show_create_database(connection: Any, schema: str) -> str | None:
 
 @contextmanager
 def connection_cursor(connection: Any) -> Iterator[Any]:
-    """A cursor whose results are all fetched at the end, so that an error behind the first result shows."""
+    """Open a cursor that fetches all results at the end, so that an error after the first result is raised."""
     with connection.cursor() as cursor:
         yield cursor
         while cursor.nextset():
@@ -194,5 +352,5 @@ def _told(ddl: Ddl) -> Iterator[None]:
 
 
 def server_text(error: MySQLdb.Error) -> str:
-    """What the server said, with its number."""
+    """Return the server's error text, with its number."""
     return ": ".join(str(part) for part in error.args)

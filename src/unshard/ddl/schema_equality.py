@@ -1,11 +1,11 @@
-"""Whether two SHOW CREATE texts say the same, although a server may write one structure in several ways.
+"""Compares two SHOW CREATE texts: they may mean the same although a server may write one structure in several ways.
 
-| written | where it says nothing |
+| written | where it means nothing |
 |---|---|
 | AUTO_INCREMENT = n | everywhere: it is data |
 | CHARACTER SET of a column | before its collation |
 | COLLATE of a column | where it is that of the table; MySQL writes it if the statement that made the column did |
-| DEFAULT NULL | everywhere: MySQL leaves it out behind ALTER … DROP DEFAULT, and a copy made from that text has it |
+| DEFAULT NULL | everywhere: MySQL omits it after ALTER … DROP DEFAULT, and a copy made from that text has it |
 | blanks, capitals of keywords, version marks | everywhere |
 """
 
@@ -26,21 +26,24 @@ _COUNTER, _NO_DEFAULT, _COLUMN_CHARSET = ["AUTO_INCREMENT", "="], ["DEFAULT", "N
 
 
 def same(one: str | None, other: str | None) -> bool:
-    """Whether two SHOW CREATE texts, of one server product, say the same; None stands for what isn't there."""
+    """Return whether two SHOW CREATE texts of one server product mean the same.
+
+    None: the table is missing.
+    """
     return normal(one) == normal(other)
 
 
 def alike(one: str | None, other: str | None) -> bool:
-    """Whether they are `same` but for plain keys over just the columns of a foreign key.
+    """Return whether two texts are `same` apart from plain keys over exactly the columns of a foreign key.
 
-    A server makes such a key for a foreign key, and renames or drops it with later statements; one that was made by
+    A server makes such a key for a foreign key, and renames or drops it with later statements. A key that was made by
     the text of SHOW CREATE, as on a copy, stays.
     """
     return _without_made_keys(normal(one)) == _without_made_keys(normal(other))
 
 
 def adds_only(found: str | None, wanted: str | None) -> bool:
-    """Whether a table has all that `wanted` says, in its order and as it says it, and maybe more columns and keys."""
+    """Return whether a table has everything in `wanted`, in its order and wording, and maybe more columns and keys."""
     if found is None or wanted is None:
         return found is wanted
     there, asked = (_definitions(normal(text) or ()) for text in (found, wanted))
@@ -49,7 +52,7 @@ def adds_only(found: str | None, wanted: str | None) -> bool:
 
 
 def _definitions(parts: Sequence[str]) -> list[tuple[str, ...]]:
-    """What stands before the outer bracket, each definition in it, and the options behind it."""
+    """Return the words before the outer bracket, each definition in it, and the options after it."""
     found: list[list[str]] = [[]]
     depth = 0
     for at, part in enumerate(parts):
@@ -82,12 +85,12 @@ def _without_made_keys(parts: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def _bracket(parts: tuple[str, ...], at: int) -> tuple[str, ...]:
-    """The bracket that begins there and whatever stands in it, up to the first that closes; empty where none begins."""
+    """Return the bracket that begins at this index up to the first closing one; empty where none begins there."""
     return parts[at : parts.index(")", at) + 1] if parts[at : at + 1] == ("(",) else ()
 
 
 def normal(text: str | None) -> tuple[str, ...] | None:
-    """The text in a form that is equal for equal structures. Pure."""
+    """Return the text in a form that is equal for equal structures. Pure."""
     if text is None:
         return None
     parts = [
@@ -111,7 +114,7 @@ def normal(text: str | None) -> tuple[str, ...] | None:
 
 
 def _of_column(parts: Sequence[str], at: int) -> tuple[str, int]:
-    """The collation said here, by itself or by its character set, and the place behind it."""
+    """Return the collation at this place, given by name or by its character set, and the index after it."""
     charset = ""
     if list(parts[at : at + 2]) == _COLUMN_CHARSET:
         charset, at = parts[at + 2], at + 3
@@ -121,7 +124,7 @@ def _of_column(parts: Sequence[str], at: int) -> tuple[str, int]:
 
 
 def _of_table(parts: Sequence[str]) -> str:
-    """The collation in a table's options, "" where they say none."""
+    """Return the collation in a table's options; "" where they name none."""
     for at in range(len(parts) - 2):
         if parts[at] == "CHARSET" and parts[at + 1] == "=":
             if list(parts[at + 3 : at + 5]) == ["COLLATE", "="]:
@@ -132,8 +135,8 @@ def _of_table(parts: Sequence[str]) -> str:
 
 # Names of constraints that a server makes from the name of their table: `orders_1_chk_1`, `orders_1_ibfk_2`.
 #
-# Where a table has another name on the target, so have they, as behind a RENAME TABLE, for which a server renames
-# them too. A target's table that was not made here, or long ago, may have the names of a source's table.
+# Where the table has another name on the target, the constraints have too, as after a RENAME TABLE, for which a server
+# renames them. A target's table that was not made by this task, or long ago, may have the names of a source's table.
 #
 # | statement | name |
 # |---|---|
@@ -141,7 +144,7 @@ def _of_table(parts: Sequence[str]) -> str:
 # | ALTER CHECK, ALTER CONSTRAINT, ALTER INDEX | what is altered |
 # | CREATE TABLE, by the text of SHOW CREATE | a constraint's |
 #
-# All others are given by a human: they stay.
+# All other names are given by a human and stay.
 
 
 _NUMBERED = re.compile(r"(?P<table>.+)(?P<number>_(?:chk|ibfk)_[0-9]+)", re.DOTALL | re.IGNORECASE)
@@ -151,7 +154,7 @@ _BETWEEN = frozenset({"KEY", "IF", "EXISTS"})
 
 @dataclass(frozen=True, slots=True)
 class OwnName:
-    """`text[start:end]` is a name of the statement's own table with `number` behind it."""
+    """`text[start:end]` is a constraint's name: that of the statement's own table with `number` after it."""
 
     number: str
     start: int
@@ -159,7 +162,7 @@ class OwnName:
 
 
 def own_names(ddl: Ddl) -> Iterator[OwnName]:
-    """Those that the statement speaks of, in its order."""
+    """Yield the names of that form in the statement, in its order."""
     if not _NUMBERED.search(ddl.text) or ddl.kind.on_schema:
         return
     found = tokens_of(ddl.text, ddl.context)
@@ -177,9 +180,11 @@ def own_names(ddl: Ddl) -> Iterator[OwnName]:
 
 
 def as_it_has(ddl: Ddl, table: Table, sources: Collection[str]) -> str:
-    """The statement's text with the names that its table has: its own, or those of a table of `sources`.
+    """Return the statement's text with the constraint names that `table` has.
 
-    These are names of tables upstream. What the table has in neither way stays, for the server to refuse.
+    Such a name is made from the table's own name or from one of `sources`.
+
+    These are names of tables upstream. A name that the table has in neither form stays, for the server to refuse.
     """
     text, there = ddl.text, table.create_sql.lower()
     for name in reversed(list(own_names(ddl))):
@@ -192,6 +197,6 @@ def as_it_has(ddl: Ddl, table: Table, sources: Collection[str]) -> str:
 
 
 def without_own_names(table: Table) -> str:
-    """Its SHOW CREATE as it is in common with tables of other names."""
+    """Return its SHOW CREATE in the form that tables with other names share."""
     own = re.escape(quote_name(table.name.table)[1:-1])
     return re.sub(rf"`{own}(_(?:chk|ibfk)_[0-9]+)`", r"`\1`", table.create_sql, flags=re.IGNORECASE)

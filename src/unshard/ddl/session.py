@@ -1,17 +1,18 @@
-"""The session that a statement runs in on the target: the one it had upstream, as far as it decides the outcome."""
+"""The session in which a statement runs on the target: its upstream session, as far as that decides the outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import MySQLdb
 
-from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.statement import StatementKind
-from unshard.errors import DdlError
+from unshard.ddl.statement import Context, StatementKind
+from unshard.errors import DdlError, Where
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.tidb import is_tidb
@@ -21,13 +22,20 @@ _NOT_GRANTED = 1227
 _ADDS, _INSISTS = "sql_generate_invisible_primary_key", "sql_require_primary_key"
 _HISTORY = "system_versioning_alter_history"
 _OF_TIMESTAMPS = frozenset({"TIMESTAMP", "SELECT"})
-"""A statement without these words makes no TIMESTAMP column; `explicit_defaults_for_timestamp` is then left as it is,
-for MariaDB before 10.8 has it for the whole server alone."""
+"""Words without one of which a statement makes no TIMESTAMP column.
+
+`explicit_defaults_for_timestamp` is then left as it is, for before 10.8 MariaDB has it for the whole server only.
+"""
+_OF_TIME = frozenset({"PARTITION", "SELECT", "INTERVAL", "SYSTEM_TIME", "VERSIONING"})
 _CHARSET_WORDS = frozenset({"CHARSET", "CHARACTER", "COLLATE"})
 _UTF8MB4_DEFAULTS = ("utf8mb4_general_ci", "utf8mb4_0900_ai_ci")
-"""What MySQL can be told to take; the first is what servers took that don't log it."""
+"""The default collations of utf8mb4 that MySQL accepts; the first is what servers used that don't log it."""
 
 Value = str | int | float
+
+_variables_there: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+_collation_names: WeakKeyDictionary[Any, dict[int, str]] = WeakKeyDictionary()
+"""What a connection's server was asked once; it doesn't change while the connection lives."""
 
 NEUTRAL: Mapping[str, Value] = {
     "sql_mode": "ALLOW_INVALID_DATES",
@@ -39,19 +47,19 @@ NEUTRAL: Mapping[str, Value] = {
 
 @contextmanager
 def neutral_session(connection: Any) -> Iterator[None]:
-    """The session of `NEUTRAL`; what was set before is set again at the end."""
+    """Set the variables of `NEUTRAL`; the old values are set again at the end."""
     with _variables(connection, NEUTRAL):
         yield
 
 
 @contextmanager
 def event_session(connection: Any, context: Context, kind: StatementKind, statement: str) -> Iterator[None]:
-    """The session of the statement's event, without strictness and foreign key checks; undone at the end.
+    """Set the session of the statement's event, without strictness and foreign key checks; undone at the end.
 
-    NOW() gives the event's time. The text itself goes over as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM,
-    and DDL-010 where a schema is made without a character set, by a default that the target doesn't know. An unknown
-    `collation_connection` is left at the session's own: it colours literals only. So is a default collation of a
-    character set that the target can't have.
+    NOW() gives the event's time. The text itself is sent as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM, and
+    DDL-010 where a schema is made without a character set, by a default that the target doesn't know. For an unknown
+    `collation_connection` the session keeps its own: it affects literals only. It also keeps its own default collation
+    of a character set where the target lacks the event's.
     """
     if context.time_zone.upper() == "SYSTEM":
         raise DdlError("DDL-009", context.where, values={"statement": statement})
@@ -62,7 +70,7 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
     }
     if context.timestamp:
         wanted["timestamp"] = context.timestamp
-    if is_tidb(connection):  # its statements say all that a session could decide, but for what expressions mean
+    if is_tidb(connection):  # its statements name all that a session could decide, except what expressions mean
         with _variables(connection, {**wanted, "tidb_allow_remove_auto_inc": 1}):
             yield
         return
@@ -85,9 +93,21 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
         yield
 
 
+def deciding(context: Context, statement: str) -> tuple[Context, frozenset[str]]:
+    """Return the values that decide `event_session` and the statement's outcome on the session.
+
+    They are equal for equal outcomes. The time matters where a structure can have it: in the first period of a
+    history's partitions, in computed rows.
+    """
+    words = {token.word for token in tokens_of(statement, context)}
+    timestamp = context.timestamp if words & _OF_TIME else 0.0
+    deciding_words = frozenset(words & (_OF_TIMESTAMPS | _CHARSET_WORDS))
+    return replace(context, where=Where(), schema="", timestamp=timestamp), deciding_words
+
+
 @contextmanager
 def plain_tables(connection: Any, *, needed: bool = True) -> Iterator[None]:
-    """A session in which a MySQL target adds no key of its own (`my_row_id`) to a table without one.
+    """Set a session in which a MySQL target adds no key of its own (`my_row_id`) to a table without one.
 
     Raises DdlError DDL-036 where the account may not have such a session, unless it is not `needed`.
     """
@@ -104,8 +124,10 @@ def plain_tables(connection: Any, *, needed: bool = True) -> Iterator[None]:
 
 @contextmanager
 def copied_tables(connection: Any, create_sqls: Iterable[str]) -> Iterator[None]:
-    """`plain_tables` for the copy, needed by tables without a key. A target that insists on keys adds them: rows of
-    such a table are written without regard to it. Raises as `plain_tables` does.
+    """Apply `plain_tables` for the copy, which tables without a key need.
+
+    A target with `sql_require_primary_key` adds keys: rows of such a table are written without regard to the added key.
+    Raises as `plain_tables` does.
     """
     if _there(connection).get(_INSISTS) == "ON":
         yield
@@ -115,13 +137,13 @@ def copied_tables(connection: Any, create_sqls: Iterable[str]) -> Iterator[None]
 
 
 def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
-    """Values for variables that only some servers have."""
+    """Return values for variables that only some servers have."""
     there = _there(connection)
     names = [name for number in context.default_collations if (name := collation_name(connection, number))]
     wanted = _no_generated_key(there)
     if context.mariadb and _HISTORY in there:
         wanted[_HISTORY] = "KEEP"  # else an ALTER of a system-versioned table is refused
-    if "character_set_collations" in there:  # MariaDB, which was built with others than it is set to
+    if "character_set_collations" in there:  # MariaDB, set to others than it was built with
         wanted["character_set_collations"] = ",".join(f"{name.partition('_')[0]}={name}" for name in names)
     if "default_collation_for_utf8mb4" in there:
         wanted["default_collation_for_utf8mb4"] = next(
@@ -131,10 +153,13 @@ def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
 
 
 def _there(connection: Any) -> dict[str, str]:
-    """Those of the variables that not every target has."""
-    names = ("character_set_collations", "default_collation_for_utf8mb4", _HISTORY, _ADDS, _INSISTS)
-    listed = ", ".join(map(repr, names))
-    return dict(rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed})"))
+    """Return the variables that not every target has, with the values of the connection's beginning."""
+    if connection not in _variables_there:
+        names = ("character_set_collations", "default_collation_for_utf8mb4", _HISTORY, _ADDS, _INSISTS)
+        listed = ", ".join(map(repr, names))
+        found = rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed})")
+        _variables_there[connection] = dict(found)
+    return _variables_there[connection]
 
 
 def _no_generated_key(there: Mapping[str, str]) -> dict[str, Value]:
@@ -142,9 +167,16 @@ def _no_generated_key(there: Mapping[str, str]) -> dict[str, Value]:
 
 
 def collation_name(connection: Any, number: int) -> str | None:
-    """The target's name of the collation with that id; None for 0 and for one it doesn't have."""
+    """Return the target's name of the collation with that id; None for 0 and for an id that the target doesn't have."""
     if not number:
         return None
+    known = _collation_names.setdefault(connection, {})
+    if number not in known and (name := _asked_name(connection, number)) is not None:
+        known[number] = name
+    return known.get(number)
+
+
+def _asked_name(connection: Any, number: int) -> str | None:
     found = rows(connection, "SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID = %s", (number,))
     if found:
         return str(found[0][0])
@@ -159,7 +191,7 @@ def collation_name(connection: Any, number: int) -> str | None:
 
 @contextmanager
 def _variables(connection: Any, wanted: Mapping[str, Value]) -> Iterator[None]:
-    """Those that have another value are set and, at the end, set back: some ask for a privilege to be set at all."""
+    """Set the variables whose value differs and set them back at the end: some need a privilege to be set at all."""
     names = [name for name in wanted if name != "timestamp"]
     ((*found,),) = rows(connection, "SELECT " + ", ".join(f"@@{name}" for name in names)) if names else ((),)
     before = {name: value for name, value in zip(names, found, strict=True) if value != wanted[name]}

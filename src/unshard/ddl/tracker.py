@@ -1,13 +1,13 @@
-"""The schema tracker: what every upstream table looks like at the current place of the log.
+"""The schema tracker: the structure of every upstream table at the current position of the log.
 
 | statement | structures after it |
 |---|---|
-| CREATE, ALTER, RENAME, indexes | found by running it on empty copies (`scratch`); with TiDB computed (`evaluate`) |
-| DROP TABLE | gone |
-| TRUNCATE | as before |
-| DROP DATABASE | its tables are gone |
+| CREATE, ALTER, RENAME, indexes | found by running it on empty copies (`sandbox`); with TiDB computed (`evaluate`) |
+| DROP TABLE | the table is removed |
+| TRUNCATE | unchanged |
+| DROP DATABASE | its tables are removed |
 
-A schema's own row has an empty table name and its SHOW CREATE DATABASE in `create_sql`: the character set that a
+A schema's own row has an empty table name. Its `create_sql` is SHOW CREATE DATABASE, which has the character set that a
 CREATE TABLE takes when it names none.
 """
 
@@ -28,7 +28,7 @@ from unshard.schema.lex import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
 NOT_FOLLOWED = frozenset({"DDL-003", "DDL-037"})
-"""What comes of a statement whose structures are not found: the server refuses it, or no rule computes them."""
+"""Errors for a statement whose structures are not found: the server refuses it, or no rule computes them."""
 
 
 def _nothing(_: TableName) -> Table | None:
@@ -45,10 +45,11 @@ class SchemaTracker:
 
     Args:
         place: names its scratch schemas.
-        unknown: asked for a table that a statement needs and the tracker hasn't: its structure at this place of the
-            log, or None. The answer is kept.
-        schema_default: the source's SHOW CREATE DATABASE of a schema (`scratch.show_create_database`), or None where
-            it is gone there; asked when a table is created in a schema without a row. The answer is among the changes.
+        unknown: asked for a table that a statement needs and the tracker lacks: returns its structure at this position
+            of the log, or None. The tracker keeps the answer.
+        schema_default: returns the source's SHOW CREATE DATABASE of a schema (`sandbox.show_create_database`), or None
+            where the schema no longer exists there; asked when a table is created in a schema without a row. The answer
+            is among the changes.
     """
 
     place: ScratchPlace
@@ -57,31 +58,31 @@ class SchemaTracker:
     _tables: dict[TableName, Table] = field(default_factory=dict)
 
     def get(self, name: TableName) -> Table | None:
-        """The table's structure, asked of `unknown` where it isn't here."""
+        """Return the table's structure; `unknown` is asked where the tracker lacks it."""
         if name not in self._tables and (found := self.unknown(name)) is not None:
             self._tables[name] = found
         return self._tables.get(name)
 
     def schema_sql(self, schema: str) -> str | None:
-        """SHOW CREATE DATABASE upstream, asked of the source where no row has it; None where it is gone there."""
+        """Return SHOW CREATE DATABASE upstream, from the schema's row or the source; None if it has none."""
         row = self._tables.get(schema_row(schema))
         return row.create_sql if row is not None else self.schema_default(schema)
 
     def knows(self, name: TableName) -> bool:
-        """Whether the tracker itself holds the table."""
+        """Return whether the tracker itself has the table."""
         return name in self._tables
 
     def begin(self, tables: Mapping[TableName, Table]) -> None:
-        """Be at another place of the log, with these structures and no others."""
+        """Move to another position of the log, with these structures and no others."""
         self._tables = dict(tables)
 
     @property
     def names(self) -> frozenset[TableName]:
-        """All that the tracker itself holds, schemas' own rows too."""
+        """All names that the tracker itself holds, schemas' own rows too."""
         return frozenset(self._tables)
 
     def apply(self, changes: Mapping[TableName, Table | None]) -> None:
-        """Take over what `after` gave, or structures from elsewhere (a dump). None forgets a table."""
+        """Store the changes that `after` returned, or structures from elsewhere (a dump). None removes a table."""
         for name, table in changes.items():
             if table is None:
                 self._tables.pop(name, None)
@@ -89,7 +90,7 @@ class SchemaTracker:
                 self._tables[name] = table
 
     def without_effect(self, ddl: Ddl) -> bool:
-        """Whether it did nothing upstream: IF NOT EXISTS on something that the tracker holds."""
+        """Return whether the statement did nothing upstream: IF NOT EXISTS on something that the tracker has."""
         if not ddl.if_not_exists or ddl.kind is StatementKind.CREATE_INDEX:
             return False
         if ddl.kind is StatementKind.CREATE_DATABASE:
@@ -97,11 +98,11 @@ class SchemaTracker:
         return ddl.tables[0] in self._tables
 
     def after(self, connection: Any, *statements: Ddl) -> Changes:
-        """What the statements change, one after the other: every table touched with its last structure or None.
+        """Return the changes by the statements: every table touched, with its last structure or None.
 
-        Nothing of it is kept; `apply` does that when the caller's work is durable. Runs on the target, on a connection
-        without an open transaction. Raises DdlError DDL-003 where the server refuses, DDL-004 for a table whose
-        structure nobody knows; MySQLdb.Error for a lost connection.
+        The tracker itself stays as it is; the caller calls `apply` when its own work is durable. Runs on the target, on
+        a connection without an open transaction. Raises DdlError DDL-003 where the server refuses, DDL-004 for a table
+        whose structure nobody knows; MySQLdb.Error for a lost connection.
         """
         ahead = replace(self, _tables=dict(self._tables))
         changes: Changes = {}
@@ -133,7 +134,7 @@ class SchemaTracker:
             return changes | found
 
     def _computed(self, ddl: Ddl) -> Changes:
-        """The structures behind a statement, without a server. Raises DdlError DDL-004, DDL-037."""
+        """Compute the structures after a statement, without a server. Raises DdlError DDL-004, DDL-037."""
         try:
             if ddl.kind.on_schema:
                 before = self.schema_sql(ddl.schema) if ddl.kind is StatementKind.ALTER_DATABASE else None
@@ -146,13 +147,13 @@ class SchemaTracker:
                 create_sql = self.schema_sql(schema)
                 changes = {schema_row(schema): schema_table(schema, create_sql)} if create_sql is not None else {}
             for _ in self._needed(ddl):
-                pass  # raises for a table that nobody knows
+                pass  # raises for a table whose structure nobody knows
             return changes | evaluate(ddl, self.get, self.schema_sql)
         except NotUnderstoodError as error:
             raise DdlError("DDL-037", ddl.context.where, str(error), {"statement": ddl.text}) from error
 
     def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
-        """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""
+        """Make stand-ins of all schemas in which the statement names objects; return rows of schemas that had none."""
         changes: Changes = {}
         named = (place.name.schema for place in ddl.places if place.role is not TableRole.MENTION)
         for schema in dict.fromkeys(named):
@@ -174,7 +175,7 @@ class SchemaTracker:
         return changes | {schema_row(ddl.schema): schema_table(ddl.schema, create_sql) if create_sql else None}
 
     def _needed(self, ddl: Ddl) -> Iterable[Table]:
-        """Tables that have to be there for the statement, each once."""
+        """Yield the tables that must exist for the statement, each once."""
         made: set[TableName] = set()
         for place in ddl.places:
             if place.role is TableRole.NEW or (
@@ -192,8 +193,10 @@ class SchemaTracker:
 
 
 def _of_mysql(table: Table | None) -> Table | None:
-    """What a MySQL upstream has where MariaDB made the copy, which makes a LONGTEXT with a check of a JSON column, and
-    hidden columns for keys USING HASH."""
+    """Return the structure that a MySQL upstream has, where MariaDB made the copy.
+
+    MariaDB makes a LONGTEXT with a check of a JSON column, and hidden columns for keys USING HASH.
+    """
     if table is None:
         return None
     table = without_hashes(table)
@@ -207,9 +210,10 @@ def _of_mysql(table: Table | None) -> Table | None:
 
 
 def schema_row(schema: str) -> TableName:
-    """The name that a schema's own row is kept under."""
+    """Return the name under which a schema's own row is kept."""
     return TableName(schema, "")
 
 
 def schema_table(schema: str, create_sql: str) -> Table:
+    """Return the row that represents a schema among the tables; `create_sql` is its CREATE DATABASE."""
     return Table(schema_row(schema), (), create_sql=create_sql)

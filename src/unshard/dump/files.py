@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,35 +21,72 @@ _BLOCK_BYTES = 1 << 20
 
 
 def escape_name(name: str) -> str:
-    """A schema or table name as part of a file name, as dumpling escapes it (`%2E` for a dot)."""
+    """Return a schema or table name as part of a file name, escaped as dumpling does (`%2E` for a dot)."""
     return _ODD.sub(lambda found: f"%{ord(found[0]):02X}", name)
 
 
 def unescape_name(name: str) -> str:
-    """The name that `escape_name` wrote."""
+    """Return the name that `escape_name` escaped."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), name)
 
 
 def stem(table: TableName) -> str:
-    """`schema.table`, escaped: what the names of all files of a table begin with."""
+    """Return `schema.table`, escaped: the prefix of the names of all files of a table."""
     return f"{escape_name(table.schema)}.{escape_name(table.table)}"
 
 
 def data_name(table: TableName, number: int, suffix: str) -> str:
-    """`schema.table.00001.parquet`; numbers count from 1."""
+    """Return a data file's name, `schema.table.00001.parquet`; numbers count from 1."""
     return f"{stem(table)}.{number:05d}.{suffix}"
 
 
+def table_of_file(name: str) -> TableName | None:
+    """Return the table that a data file has rows of, by the file's name; None for another file."""
+    schema, _, rest = name.partition(".")
+    table, _, rest = rest.partition(".")
+    if not rest or table.endswith("-schema"):
+        return None
+    return TableName(unescape_name(schema), unescape_name(table))
+
+
 def table_schema_name(table: TableName) -> str:
+    """Return the name of the file with a table's CREATE TABLE."""
     return f"{stem(table)}-schema.sql"
 
 
 def database_schema_name(schema: str) -> str:
+    """Return the name of the file with a schema's CREATE DATABASE."""
     return f"{escape_name(schema)}-schema-create.sql"
 
 
+# Files that are being written, in the folder `parts` of a run: `MARK-RANDOM.parquet`, and with `-ROWS` behind it when
+# they are whole. Nothing but progress reads these names.
+
+
+def mark_of(table: TableName) -> str:
+    """Return the prefix of the names of a table's parts. It has one length, however long the table's name is."""
+    return hashlib.blake2b(stem(table).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def new_part(parts: Path, table: TableName, suffix: str) -> Path:
+    """Return a path for a new part that no other attempt has."""
+    return parts / f"{mark_of(table)}-{os.urandom(8).hex()}.{suffix}"
+
+
+def counted_part(path: Path, rows: int) -> Path:
+    """Return the name of a part that is whole."""
+    return path.with_stem(f"{path.stem}-{rows}")
+
+
+def told_by_part(name: str) -> tuple[str, int]:
+    """Return the table's mark and the row count that a part's name has; 0 rows while the part is being written."""
+    mark, _, rest = name.partition(".")[0].partition("-")
+    rows = rest.partition("-")[2]
+    return mark, int(rows) if rows.isdecimal() else 0
+
+
 def checksum(path: Path) -> int:
-    """CRC-32 of a file's bytes."""
+    """Return the CRC-32 of a file's bytes."""
     value = 0
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
@@ -72,7 +110,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def disk(path: Path, table: str | None = None) -> Iterator[None]:
-    """What the disk refuses in here becomes DumpError DUMP-009 about `path`."""
+    """Turn an OSError of the block into DumpError DUMP-009 about `path`."""
     try:
         yield
     except OSError as error:
@@ -90,15 +128,15 @@ def write_durably(path: Path, text: str) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The same, but that a power cut may bring the old file back until the caller has synced the folder."""
+    """As `write_durably`, but a power cut may bring the old file back until the caller has synced the folder."""
     with disk(path), _temporary(path, text) as temporary:
         temporary.replace(path)
 
 
 def write_once(path: Path, form: Any) -> bool:
-    """Write JSON to `path` unless it is there already; whether this call wrote it. Safe between processes.
+    """Write JSON to `path` unless it exists already; return whether this call wrote it. Safe between processes.
 
-    The file is whole or not there; a power cut may lose it until the caller has synced the folder.
+    The file is whole or does not exist; a power cut may lose it until the caller has synced the folder.
 
     Raises DumpError DUMP-009 when the disk refuses.
     """
@@ -112,7 +150,7 @@ def write_once(path: Path, form: Any) -> bool:
 
 @contextmanager
 def _temporary(path: Path, text: str) -> Iterator[Path]:
-    """A durable file beside `path`; removed at the end, if it is still there."""
+    """Write the text durably to a new file beside `path`; at the end, remove the file if it still exists."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The start of a dump: go on with the one in the folder, or begin a new one."""
+"""The start and the end of a dump in its folder: resume the dump that is there, or begin a new one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_whole
+from unshard.dump.files import database_schema_name, disk, stem, sync_folder, table_schema_name, write_whole
 from unshard.dump.metadata import (
     STATE,
     DumpHeader,
@@ -29,11 +29,11 @@ from unshard.model.table import TableName
 from unshard.mysql.flavour import Flavour, identify
 from unshard.source.snapshot import create_database_statement, locate
 
-# The end of a dump: finished tables' files get their final names, beside the CREATE statements.
+# The end of a dump: the files of finished tables get their final names, beside the CREATE statements.
 
 
 def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
-    """Whether all files of a finished table are there with their size, under either name."""
+    """Return whether all files of a finished table exist with their size, under the final or the temporary name."""
     parts = parts_folder(directory, header.run)
     return all(file.size in (_size(parts / file.part), _size(directory / file.name)) for file in record.files)
 
@@ -41,7 +41,7 @@ def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
 def publish(directory: Path, header: DumpHeader) -> None:
     """Rename all files of all tables and write the schema files. Safe to run again.
 
-    Raises DumpError DUMP-006 when a file of a finished table is not there, DUMP-009 when the disk refuses.
+    Raises DumpError DUMP-006 when a file of a finished table is missing, DUMP-009 when the disk refuses.
     """
     with disk(directory):
         _publish(directory, header)
@@ -68,7 +68,7 @@ def _publish(directory: Path, header: DumpHeader) -> None:
 
 
 def wipe(directory: Path) -> None:
-    """Remove what a dump of ours has left in the folder, and nothing else. Idempotent."""
+    """Remove the files that a dump of ours has left in the folder, and no others. Idempotent."""
     header = read_header(directory)
     if header is not None:
         names = [file.name for record in read_records(directory, header).values() for file in record.files]
@@ -93,13 +93,21 @@ def _size(path: Path) -> int | None:
 
 ROWS_PER_FILE = 100_000
 FIRST_ROWS = 12_500
-"""Rows of the first files of a table: each is a transaction or two of the load."""
+"""The number of rows of a table's first files: each file is a transaction or two of the load."""
 
 
 @dataclass(frozen=True, slots=True)
 class DumpSettings:
-    """What the user may set (`mydumpers.<name>`). Sizes in bytes. `rows` 0 means ROWS_PER_FILE, and fewer in the first
-    files. `attempt`: as in `SubtaskConfig`."""
+    """The user's settings (`mydumpers.<name>`). Sizes are in bytes.
+
+    Args:
+        threads: the most tasks that dump at a time.
+        rows: rows of a file; 0 means ROWS_PER_FILE, and fewer in the first files.
+        chunk_filesize: the size at which a file is full.
+        statement_size: the size of an INSERT in an SQL file.
+        where: a condition on the rows of all tables; "" for none.
+        attempt: as in `SubtaskConfig`.
+    """
 
     directory: Path
     threads: int = 4
@@ -113,11 +121,12 @@ class DumpSettings:
 
     @property
     def limits(self) -> FileLimits:
+        """Limits of the data files; where `rows` is not set, the first files of a table are smaller."""
         limits = FileLimits(self.format, self.rows or ROWS_PER_FILE, self.chunk_filesize, self.statement_size)
         return limits if self.rows else replace(limits, first_rows=FIRST_ROWS)
 
     def fixed(self) -> dict[str, Any]:
-        """Those that a dump keeps from its start to its end."""
+        """Return the settings that a dump keeps from its start to its end."""
         return {
             "rows": self.rows,
             "chunk_filesize": self.chunk_filesize,
@@ -129,7 +138,7 @@ class DumpSettings:
 
 
 def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
-    """The header of the folder's dump if it is finished or can go on; else the folder is made empty for a new one.
+    """Return the header of the folder's dump if it is finished or can be resumed; else empty the folder for a new one.
 
     Raises DumpError DUMP-002 when the folder holds something else than a dump of this source with these settings.
     """
@@ -158,7 +167,7 @@ def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
 def begin(
     connection: Any, settings: DumpSettings, source: str, allows: Callable[[TableName], bool]
 ) -> tuple[DumpHeader, tuple[Listed, ...]]:
-    """Write the header of a new dump. Its location is read before the tables are listed: no table can slip between."""
+    """Write the header of a new dump. The location is read before the tables are listed, so that no table is missed."""
     location = locate(connection)
     tables = list_tables(connection, allows)
     header = DumpHeader(
@@ -175,6 +184,7 @@ def begin(
         rows_estimate=sum(table.rows for table in tables),
         started=now_text(),
         attempt=settings.attempt,
+        estimates={stem(table.name): table.rows for table in tables},
     )
     parts = parts_folder(settings.directory, header.run)
     with disk(parts):
@@ -186,7 +196,7 @@ def begin(
 def still_listed(
     connection: Any, settings: DumpSettings, header: DumpHeader, allows: Callable[[TableName], bool]
 ) -> tuple[Listed, ...]:
-    """Those tables of a dump that goes on which are there still; records whose files are damaged are dropped first."""
+    """Return the tables of a resumed dump that still exist; records whose files are damaged are dropped first."""
     wanted = set(header.tables)
     listed = tuple(table for table in list_tables(connection, allows) if table.name in wanted)
     for name, record in read_records(settings.directory, header).items():

@@ -1,4 +1,4 @@
-"""Dumping without a lock: each table from a snapshot of its own, whose binlog location goes into its record."""
+"""Dumping without a lock: each table from a snapshot of its own, whose binlog location is in the table's record."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import MySQLdb
 
 from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
-from unshard.dump.outcome import enclose
 from unshard.dump.plan import TRANSACTIONAL
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
-from unshard.errors import DumpError, UnshardError, Where
+from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
@@ -33,7 +32,10 @@ _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class TableWork:
-    """One task's tables, dumped one after another into the run's folder; `together`: all from one snapshot."""
+    """One task's tables, dumped one after another into the run's folder. `together`: all from one snapshot.
+
+    `where` is a condition on the rows, "" for none.
+    """
 
     endpoint: Endpoint
     directory: Path
@@ -81,7 +83,7 @@ class _Readers:
         self._both: tuple[Any, Any] | None = None
 
     def with_both(self, operation: Callable[[Any, Any], tuple[Record, ...]]) -> tuple[Record, ...]:
-        """What `operation(plain, bulk)` gives. After any failure both are in doubt and are closed."""
+        """Return the result of `operation(plain, bulk)`. After any failure both are in doubt and are closed."""
         try:
             if self._both is None:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
@@ -95,7 +97,7 @@ class _Readers:
             raise
 
     def close(self) -> None:
-        """Close what is open. Idempotent."""
+        """Close the open connections. Idempotent."""
         self._both = None
         self._open.close()
 
@@ -116,13 +118,13 @@ def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, 
 
 
 def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple[list[Table], Location]:
-    """Start a snapshot on `bulk` in which the tables have the structures that are returned.
+    """Start a snapshot on `bulk`; return its location and the structures that the tables have in it.
 
-    Touching a table takes its metadata lock until the transaction ends, so that from there on no DDL can
-    change it. A change between snapshot and touch shows as two structures that differ, or as error 1412. A name that no
-    table has is absent, which is as good as a structure: what the log says of it tells where the table went.
-    Raises DumpError DUMP-001 for a table that has no snapshots, DUMP-010 when one was changed just now,
-    DUMP-011 when XA transactions are committed all the time.
+    Touching a table takes its metadata lock until the transaction ends, so that no DDL can change it from then on. A
+    change between snapshot and touch shows as two structures that differ, or as error 1412. A name without a table is
+    returned as absent, which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a
+    table that has no snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed
+    all the time.
     """
     before = [read_table(plain, name) for name in names]
     location = snapshot_apart_from_xa(bulk, plain)
@@ -146,9 +148,10 @@ def _touch(bulk: Any, name: TableName) -> None:
 
 
 def _has_snapshots(table: Table) -> bool:
-    """Whether it is a table still, and of an engine that has snapshots: an ALTER or a RENAME may have changed that.
+    """Return whether the table still has an engine with snapshots: an ALTER or a RENAME may have changed that.
 
-    Told by its own statement: a list of tables opens all of them, and may wait for a DDL that waits for this one.
+    The answer comes from the table's own statement: a list of tables opens all of them, and may wait for a DDL that
+    waits for this snapshot.
     """
     engine = _ENGINE.search(table.create_sql)
     return engine is not None and engine[1].lower() == TRANSACTIONAL
@@ -156,7 +159,7 @@ def _has_snapshots(table: Table) -> bool:
 
 @contextmanager
 def reader(endpoint: Endpoint, *, text: bool) -> Iterator[Any]:
-    """A dumping connection, closed at the end; the driver's errors become ours."""
+    """Open a dumping connection, closed at the end; the driver's errors become ours."""
     connection = None
     try:
         connection = open_reader(endpoint, text=text)
@@ -178,7 +181,7 @@ def _translated(error: MySQLdb.Error, endpoint: Endpoint) -> UnshardError:
 
 
 def named(table: Table, files: Sequence[DumpedFile], limits: FileLimits) -> tuple[DumpedFile, ...]:
-    """The files with their final names, in order from 1."""
+    """Return the files with their final names, numbered from 1."""
     return tuple(
         replace(file, name=data_name(table.name, number, limits.format)) for number, file in enumerate(files, 1)
     )

@@ -3,7 +3,7 @@
 The steps of a locked dump, in which `wait` is the barrier of all tasks:
 
     task 0: take the lock        all: wait
-    all: start the snapshot, touch every table of theirs, read what is not transactional
+    all: start the snapshot, touch every table of theirs, read tables that are not transactional
     task 0: read the location    all: wait
     task 0: unlock               all: read their chunks
 """
@@ -22,11 +22,10 @@ import MySQLdb
 
 from unshard.dump.lock_free import reader
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
-from unshard.dump.outcome import enclose
 from unshard.dump.plan import Resolved, TableChunk
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
-from unshard.errors import DumpError, Where
+from unshard.errors import DumpError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName, name_form, name_of
 from unshard.mysql.connection import Endpoint
@@ -35,16 +34,20 @@ from unshard.mysql.structure import read_table
 from unshard.source.snapshot import ask, list_names, locate, next_counter, start_snapshot
 
 LOCK_IDLE_SECONDS = 60
-"""So long writers wait at most for a dump whose machine died, or whose network is gone without a word."""
+"""The longest time that writers wait for a dump whose machine died, or whose network broke without notice."""
 
-_SIGNS = 4  # so many of life in that time
+_SIGNS = 4  # signs of life in that time
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWork:
-    """One task's chunks. `tables` are those whose structure this task reads, `all_tables` those of the dump."""
+    """One task's chunks. `tables` are those whose structure this task reads, `all_tables` those of the dump.
+
+    `index` numbers the tasks; task 0 takes the lock. `run` names the run's folder in `directory`. `where` is a
+    condition on the rows, "" for none; `wait` is the barrier.
+    """
 
     index: int
     endpoint: Endpoint
@@ -61,25 +64,29 @@ class ChunkWork:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFiles:
-    """What a chunk has become."""
+    """The files of a chunk."""
 
     table: TableName
     number: int
     files: tuple[DumpedFile, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         files = [file.to_dict() for file in self.files]
         return {"table": name_form(self.table), "number": self.number, "files": files}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> ChunkFiles:
+        """Read the form of `to_dict`."""
         return cls(name_of(form["table"]), form["number"], tuple(map(DumpedFile.from_dict, form["files"])))
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a task gives back. `location` and `listed` come from task 0: the source under the lock."""
+    """The result of a task. `location` and `listed` (tables of the source under the lock) come from task 0.
+
+    `tables` are structures, each with its next AUTO_INCREMENT value.
+    """
 
     files: tuple[ChunkFiles, ...]
     tables: tuple[tuple[Table, int | None], ...]
@@ -87,6 +94,7 @@ class Share:
     listed: tuple[TableName, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "files": [chunk.to_dict() for chunk in self.files],
             "tables": [[table.to_dict(), counter] for table, counter in self.tables],
@@ -96,6 +104,7 @@ class Share:
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Share:
+        """Read the form of `to_dict`."""
         return cls(
             tuple(map(ChunkFiles.from_dict, form["files"])),
             tuple((Table.from_dict(table), counter) for table, counter in form["tables"]),
@@ -105,19 +114,19 @@ class Share:
 
 
 def dump_locked(payload: bytes) -> bytes:
-    """Spark barrier task: dump the chunks of a pickled ChunkWork; a Share as outcome."""
+    """Spark barrier task: dump the chunks of a pickled ChunkWork; the outcome is a Share."""
     work: ChunkWork = pickle.loads(payload)
     return enclose(lambda: _dump_locked(work).to_dict())
 
 
 def dump_unlocked(payload: bytes) -> bytes:
-    """Spark task for `none`: each chunk as it is when it is read; a Share as outcome."""
+    """Spark task for `none`: dump each chunk as it is when it is read; the outcome is a Share."""
     work: ChunkWork = pickle.loads(payload)
     return enclose(lambda: _dump_unlocked(work).to_dict())
 
 
 def _dump_locked(work: ChunkWork) -> Share:
-    """Every task passes the barrier twice, also one that has failed: otherwise the others would wait for ever."""
+    """Run the steps. Each task passes the barrier twice, even if it has failed: else the others would wait for ever."""
     passed = 0
 
     def wait() -> None:
@@ -168,7 +177,7 @@ def _dump_unlocked(work: ChunkWork) -> Share:
 
 
 def _lock(connection: Any, work: ChunkWork) -> None:
-    """Hold writers back; the source lets them go when it hears nothing of us for LOCK_IDLE_SECONDS.
+    """Lock writers out; the source releases the lock when it hears nothing from us for LOCK_IDLE_SECONDS.
 
     Raises DumpError DUMP-004 when the server doesn't grant it in time or at all.
     """
@@ -187,10 +196,10 @@ def _lock(connection: Any, work: ChunkWork) -> None:
 
 @contextmanager
 def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result]], Result]]:
-    """Keep the connection that holds the lock from idling, however long the others read under it.
+    """Keep the connection that holds the lock from idling, however long the other tasks read under it.
 
-    Gives what calls a function with the connection. A connection that is lost is met by the next such call: the
-    location is worth nothing unless the lock was held until it was let go.
+    Yields a function that calls another one with the connection. A lost connection fails the next such call: the
+    location is of no use unless the lock lasted until it was released.
     """
     in_use, ended = threading.Lock(), threading.Event()
 
@@ -213,14 +222,14 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
 
 class _Structures:
-    """Structures read once a table and task."""
+    """Structures of tables, each read once in a task."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._known: dict[TableName, Table] = {}
 
     def of(self, name: TableName) -> Table:
-        """The structure as the server has it. Raises DumpError DUMP-001 when the table is gone."""
+        """Return the structure as the server has it. Raises DumpError DUMP-001 when the table does not exist."""
         if name not in self._known:
             table = read_table(self._connection, name)
             if table is None:

@@ -1,4 +1,4 @@
-"""What is known about a dump besides its data: location, tables, files; kept in `.unshard/` and in `metadata`.
+"""The state of a dump besides its data: location, tables, files; kept in `.unshard/` and in `metadata`.
 
 A dump folder::
 
@@ -6,28 +6,31 @@ A dump folder::
     shop-schema-create.sql          CREATE DATABASE
     shop.orders-schema.sql          CREATE TABLE
     shop.orders.00001.parquet       rows
-    .unshard/dump.json              Header
+    .unshard/dump.json              DumpHeader
     .unshard/<run>/shop.orders.json Record, one a finished table
     .unshard/<run>/parts/           files that are being written
 
-A run's folder is new whenever a dump starts from nothing, so that a late process of an earlier run can't add to it.
+A dump that starts from nothing gets a new run's folder, so that a late process of an earlier run can't add to it. How
+far the dump of each table is follows from the records of finished tables and the parts of unfinished ones.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.dump.files import stem, write_durably, write_once
+from unshard.dump.files import mark_of, stem, told_by_part, write_durably, write_once
 from unshard.dump.plan import Resolved
 from unshard.errors import DumpError, Where
 from unshard.model.position import Location, Position
+from unshard.model.progress import CopyStage, TableProgress
 from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import Table, TableName, name_form, name_of
 
@@ -37,7 +40,7 @@ HEADER = "dump.json"
 
 @dataclass(frozen=True, slots=True)
 class DumpedFile:
-    """One data file: its final name, the temporary one until the dump is finished, size in bytes, CRC-32."""
+    """One data file: its final name, its temporary name (`part`) until the dump is finished, size in bytes, CRC-32."""
 
     name: str
     part: str
@@ -46,11 +49,12 @@ class DumpedFile:
     crc32: int
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {"name": self.name, "part": self.part, "rows": self.rows, "size": self.size, "crc32": self.crc32}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> DumpedFile:
+        """Read the JSON form of a file."""
         return cls(form["name"], form["part"], form["rows"], form["size"], form["crc32"])
 
 
@@ -65,9 +69,11 @@ class Record:
 
     @property
     def rows(self) -> int:
+        """Count of the rows in all files."""
         return sum(file.rows for file in self.files)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "table": self.table.to_dict(),
             "location": location_form(self.location),
@@ -77,6 +83,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Record:
+        """Read the form of `to_dict`."""
         return cls(
             Table.from_dict(form["table"]),
             location_from(form["location"]),
@@ -87,7 +94,19 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class DumpHeader:
-    """What a dump is of. `begin` was read before its tables were listed; `settings` must stay for a resumption."""
+    """The plan of a dump.
+
+    Args:
+        run: the name of the run's folder.
+        settings: the settings that a resumed dump must have too.
+        begin: the location; it was read before the tables were listed.
+        databases: CREATE DATABASE by schema.
+        rows_estimate: the rows of all tables by the server's statistics.
+        started: UTC, as text.
+        end: for `consistency: none` only: up to it, events may be in the dump or not.
+        attempt: as in `SubtaskConfig`.
+        estimates: the rows of each table by the statistics, by `stem`; a dump of an earlier version has none.
+    """
 
     run: str
     source: str
@@ -101,11 +120,12 @@ class DumpHeader:
     finished: bool = False
     end: Location | None = None
     attempt: str = ""
+    estimates: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DumpResult:
-    """Where each table stands. Events of a table at or before its own location are in the dump already.
+    """The locations of a dump. Events of a table at or before the table's own location are in the dump already.
 
     `begin` is at or before every table's location: the binlog is read from there. `end` is set for
     `consistency: none` only: up to it, events may be in the dump or not.
@@ -126,21 +146,23 @@ class Dump:
 
     @property
     def result(self) -> DumpResult:
+        """Locations at the dump's begin and end, and of each table."""
         tables = {name: record.location for name, record in self.records.items()}
         return DumpResult(self.header.begin, tables, self.header.end)
 
 
 def location_form(location: Location) -> dict[str, str]:
-    """JSON-ready form, read back by `location_from`."""
+    """Return the JSON form, which `location_from` reads."""
     return {"position": str(location.position), "gtid": location.gtid}
 
 
 def location_from(form: dict[str, str]) -> Location:
+    """Read the form of `location_form`."""
     return Location(Position.parse(form["position"]), form["gtid"])
 
 
 def read_header(directory: Path) -> DumpHeader | None:
-    """The folder's header, or None where no dump of ours was begun."""
+    """Return the folder's header, or None where no dump of ours was begun."""
     form = _read(directory / STATE / HEADER)
     if form is None:
         return None
@@ -158,6 +180,7 @@ def read_header(directory: Path) -> DumpHeader | None:
         form["finished"],
         location_from(form["end"]) if form["end"] else None,
         form.get("attempt", ""),
+        form.get("estimates", {}),
     )
 
 
@@ -176,6 +199,7 @@ def write_header(directory: Path, header: DumpHeader) -> None:
         "finished": header.finished,
         "end": location_form(header.end) if header.end else None,
         "attempt": header.attempt,
+        "estimates": dict(header.estimates),
     }
     reach("dump-header-before")
     write_durably(directory / STATE / HEADER, json.dumps(stamped(form), indent=1))
@@ -183,10 +207,12 @@ def write_header(directory: Path, header: DumpHeader) -> None:
 
 
 def run_folder(directory: Path, run: str) -> Path:
+    """Return the folder of one run of the dump."""
     return directory / STATE / run
 
 
 def parts_folder(directory: Path, run: str) -> Path:
+    """Return the folder of the files that a run is writing."""
     return run_folder(directory, run) / "parts"
 
 
@@ -195,7 +221,7 @@ def _record_path(directory: Path, run: str, table: TableName) -> Path:
 
 
 def write_record(directory: Path, run: str, record: Record) -> bool:
-    """Make a table finished, once and for all; False where another attempt has finished it before."""
+    """Write the record of a finished table, once and for all; False where another attempt has finished it before."""
     reach("dump-table-before")
     written = write_once(_record_path(directory, run, record.table.name), record.to_dict())
     reach("dump-table-after")
@@ -203,13 +229,13 @@ def write_record(directory: Path, run: str, record: Record) -> bool:
 
 
 def read_record(directory: Path, run: str, table: TableName) -> Record | None:
-    """The record of a finished table, or None."""
+    """Return the record of a finished table, or None."""
     form = _read(_record_path(directory, run, table))
     return None if form is None else Record.from_dict(form)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A file's JSON object, None where it is not there, or not any more: progress is read while a dump starts over."""
+    """Return a file's JSON object; None where it does not exist. Progress is read while a dump starts over."""
     try:
         form: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -218,25 +244,25 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def drop_record(directory: Path, run: str, table: TableName) -> None:
-    """Make a table unfinished again."""
+    """Delete a table's record: the table is unfinished again."""
     _record_path(directory, run, table).unlink(missing_ok=True)
 
 
 def read_records(directory: Path, header: DumpHeader) -> dict[TableName, Record]:
-    """The records of all tables that are finished so far."""
+    """Return the records of all tables that are finished so far."""
     found = ((name, read_record(directory, header.run, name)) for name in header.tables)
     return {name: record for name, record in found if record is not None}
 
 
 @dataclass(slots=True)
 class FinishedFiles:
-    """The files of the tables that are finished, for who asks again and again: each record is read once."""
+    """The files of finished tables, for a caller that asks repeatedly: each record is read once."""
 
     _run: str = ""
     _known: dict[str, tuple[DumpedFile, ...]] = field(default_factory=dict)
 
     def of(self, directory: Path, run: str) -> dict[str, tuple[DumpedFile, ...]]:
-        """By name of the record; none where the run's folder is gone."""
+        """Return the files by the name of their record; none where the run's folder does not exist."""
         known = self._known if run == self._run else {}
         found = {}
         folder = run_folder(directory, run)
@@ -251,13 +277,13 @@ class FinishedFiles:
 
 
 def finish(directory: Path, header: DumpHeader) -> None:
-    """Mark the dump complete: mydumper's `metadata`, then the header."""
+    """Mark the dump complete: write mydumper's `metadata`, then the header."""
     write_durably(directory / "metadata", _mydumper_metadata(header))
     write_header(directory, replace(header, finished=True))
 
 
 def read_dump(directory: Path) -> Dump:
-    """A finished dump of ours. Raises DumpError DUMP-007 when there is none."""
+    """Read a finished dump of ours. Raises DumpError DUMP-007 if there is none, DUMP-006 if a table has no record."""
     header = read_header(directory)
     if header is None or not header.finished:
         raise DumpError("DUMP-007", Where(file=str(directory)))
@@ -269,10 +295,12 @@ def read_dump(directory: Path) -> Dump:
 
 
 def new_run() -> str:
+    """Return a random name for a new run."""
     return os.urandom(6).hex()
 
 
 def now_text() -> str:
+    """Return the time in UTC as text, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -282,3 +310,50 @@ def _mydumper_metadata(header: DumpHeader) -> str:
         f"Started dump at: {header.started}\nSHOW MASTER STATUS:\n\tLog: {position.file}\n\tPos: {position.offset}\n"
         f"\tGTID:{header.begin.gtid}\n\nFinished dump at: {now_text()}\n"
     )
+
+
+# How far the dump of each table is, by the records of finished tables and the parts of those in hand.
+
+
+Records = Mapping[str, Sequence[DumpedFile]]
+"""The files of the finished tables, by the name of the record."""
+
+
+def table_progress(header: DumpHeader, records: Records, parts: Path, since: float) -> tuple[TableProgress, ...]:
+    """Return one entry for each table of the dump.
+
+    Parts older than `since` (unix time) are of an attempt that has died.
+    """
+    finished = {file.part for files in records.values() for file in files}
+    growing = _growing(parts, finished, since)
+    return tuple(_table(name, header, records, growing) for name in header.tables)
+
+
+def _growing(parts: Path, finished: set[str], since: float) -> dict[str, tuple[int, int]]:
+    """Return rows and bytes of the parts of unfinished tables, by mark."""
+    found: dict[str, tuple[int, int]] = {}
+    with suppress(FileNotFoundError):  # the folder is made anew when a dump starts over
+        for name in set(os.listdir(parts)) - finished:
+            with suppress(FileNotFoundError):  # renamed or removed between listing and looking
+                seen = (parts / name).stat()
+                if seen.st_mtime >= since:
+                    mark, rows = told_by_part(name)
+                    before = found.get(mark, (0, 0))
+                    found[mark] = before[0] + rows, before[1] + seen.st_size
+    return found
+
+
+def _table(
+    name: TableName, header: DumpHeader, records: Records, growing: Mapping[str, tuple[int, int]]
+) -> TableProgress:
+    key = stem(name)
+    files = records.get(f"{key}.json")
+    if files is not None:
+        rows = sum(file.rows for file in files)
+        return TableProgress(name, CopyStage.DUMPED, rows, rows, sum(file.size for file in files))
+    about = header.estimates.get(key)
+    here = growing.get(mark_of(name)) if growing else None
+    if here is None:
+        return TableProgress(name, CopyStage.WAITING, rows_about=about)
+    rows, size = here
+    return TableProgress(name, CopyStage.DUMPING, rows, None if about is None else max(about, rows), size)

@@ -1,4 +1,4 @@
-"""What to dump and how to share it out: tables with their size, the consistency, key ranges, fair shares."""
+"""Planning of a dump: tables with their size, the consistency, key ranges, shares of equal weight."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A table as the server's statistics show it; `rows` and `size` (bytes) are estimates."""
+    """A table as the server's statistics show it; `rows` and `size` (bytes) are estimates.
+
+    `transactional`: its engine is InnoDB.
+    """
 
     name: TableName
     transactional: bool
@@ -40,7 +43,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class TableChunk:
-    """A part of a table: the rows that `condition` lets through, "" for all. Numbers count from 0 in key order."""
+    """A part of a table: the rows that satisfy `condition`, "" for all. Numbers count from 0 in key order."""
 
     table: TableName
     number: int
@@ -49,7 +52,7 @@ class TableChunk:
 
 
 def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
-    """The allowed base tables, sorted by name. Of a system-versioned one a dump holds the current rows."""
+    """Return the allowed base tables, sorted by name. Of a system-versioned table a dump holds the current rows."""
     found = []
     for schema, table, engine, count, size in rows(connection, _LISTING):
         name = TableName(schema, table)
@@ -60,7 +63,7 @@ def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[L
 
 
 def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool) -> Resolved:
-    """What `auto` means here: lock-free where the server tells a snapshot's position and every table has one."""
+    """Resolve `auto`: lock-free where the server shows a snapshot's position and every table is transactional."""
     if consistency != "auto":
         return consistency
     return "lock-free" if mariadb and all(table.transactional for table in tables) else "flush"
@@ -78,7 +81,7 @@ def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[li
 
 
 def whole(listed: Listed) -> TableChunk:
-    """The chunk that is all of a table."""
+    """Return the chunk that is a whole table."""
     return TableChunk(listed.name, 0, "", listed.transactional)
 
 
@@ -104,7 +107,7 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
 
 
 def _range_columns(table: Table) -> list[Column]:
-    """The leading identity columns whose order in SQL comparisons is that of the index."""
+    """Return the leading identity columns whose order in SQL comparisons is that of the index."""
     usable: list[Column] = []
     for name in table.identity:
         column = table.column(name)
@@ -127,7 +130,7 @@ def _even_bounds(connection: Any, listed: Listed, key: Column, rows_per_chunk: i
 def _counted_bounds(
     connection: Any, name: TableName, key: Sequence[Column], rows_per_chunk: int
 ) -> list[tuple[str, ...]]:
-    """Every `rows_per_chunk`-th key, found by walking the index."""
+    """Return every `rows_per_chunk`-th key, found by walking the index."""
     columns = ", ".join(quote_name(column.name) for column in key)
     bounds: list[tuple[str, ...]] = []
     while len(bounds) < _MOST_CHUNKS:
@@ -144,7 +147,7 @@ def _counted_bounds(
 
 
 def _range(key: Sequence[Column], lower: tuple[str, ...] | None, upper: tuple[str, ...] | None) -> str:
-    """`lower < key AND key <= upper`, written with ORs, which both servers turn into an index range."""
+    """Return `lower < key AND key <= upper`, written with ORs, which both servers turn into an index range."""
     parts = []
     if lower is not None:
         parts.append(f"({_compared(key, lower, '>', '>')})")
@@ -154,7 +157,7 @@ def _range(key: Sequence[Column], lower: tuple[str, ...] | None, upper: tuple[st
 
 
 def _compared(key: Sequence[Column], bound: tuple[str, ...], sign: str, last: str) -> str:
-    """`a > 1 OR (a = 1 AND b > 2)`, with `last` as the sign of the last column."""
+    """Return `a > 1 OR (a = 1 AND b > 2)`, with `last` as the sign of the last column."""
     terms = []
     for number, column in enumerate(key):
         term = f"{quote_name(column.name)} {last if number == len(key) - 1 else sign} {bound[number]}"

@@ -1,4 +1,4 @@
-"""Rows of a chunk out of a source connection as Arrow batches, in the types of `mysql.types.arrow_type`."""
+"""Read the rows of a chunk from a source connection as Arrow batches, in the types of `mysql.types.arrow_type`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, zer
 
 FETCH_ROWS = 2_000
 FETCH_BYTES = 8 << 20
-"""A batch ends with the row that brings it so far."""
+"""A batch ends with the row that reaches this size."""
 
 _LONG_BYTES = 1 << 10
 _BOUNDLESS = frozenset({"json"}) | GEOMETRIES
@@ -25,21 +25,21 @@ _APPROXIMATE = frozenset({"float", "double"})
 
 
 def dumped_columns(table: Table) -> tuple[Column, ...]:
-    """The columns that a dump holds: all but generated ones, which the target computes itself."""
+    """Return the columns that a dump holds: all but generated ones, which the target computes itself."""
     return tuple(column for column in table.columns if not column.generated)
 
 
 def dump_schema(table: Table) -> pa.Schema:
-    """Field names and types of the table's dump files. Raises for a column type that is not handled."""
+    """Return field names and types of the table's dump files. Raises for a column type that is not handled."""
     return pa.schema([pa.field(column.name, arrow_type(column)) for column in dumped_columns(table)])
 
 
 def select(table: Table, conditions: Sequence[str] = ()) -> str:
-    """The SELECT for a table's rows, ANDing `conditions`.
+    """Return the SELECT for a table's rows, ANDing `conditions`.
 
-    FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not
-    utf8mb4 is read in its own bytes: the server would send a question mark for what it can't convert. A DECIMAL
-    ZEROFILL is read without its zeros in front, and a YEAR(2) as the year that it stands for, as the binlog has them.
+    FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not utf8mb4
+    is read in its own bytes: the server would send a question mark for a character that it can't convert. A DECIMAL
+    ZEROFILL is read without leading zeros, and a YEAR(2) as the full year, as the binlog has them.
     """
     terms = [_term(column) for column in dumped_columns(table)]
     condition = " AND ".join(f"({text})" for text in conditions if text)
@@ -49,7 +49,7 @@ def select(table: Table, conditions: Sequence[str] = ()) -> str:
 def _term(column: Column) -> str:
     name = quote_name(column.name)
     if column.type in _APPROXIMATE:
-        return f"{name} * 1e0"  # a cast that every server has, and which leaves a zero its sign
+        return f"{name} * 1e0"  # a cast that every server has; it keeps the sign of a zero
     if column.type == "year" and column.definition == "year(2)":  # shown without its century, which the binlog has
         return f"{name} + IF({name} < 70, 2000, 1900)"
     if column.type == "decimal" and "zerofill" in column.definition:
@@ -61,19 +61,23 @@ def _term(column: Column) -> str:
 
 
 def _own_charset(column: Column) -> str | None:
-    """The charset that the column's values are read in, where it is not that of the connection."""
+    """Return the charset in which the column's values are read, where it is not that of the connection."""
     text = column.type in CHARACTERS or column.type in MEMBERS
     return column.charset if text and column.charset not in ("utf8mb4", "binary") else None
 
 
-def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+def read_rows(
+    connection: Any, table: Table, conditions: Sequence[str] = (), *, locking: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one SELECT; memory holds FETCH_ROWS of them, of long ones about FETCH_BYTES.
 
-    `connection` gives bytes (`text=False`). Driver errors come as they are. A caller that stops early must close
-    the connection, as the rest of the result is still on the wire.
+    `locking`: the rows as they are now, under shared locks until the connection's transaction ends.
+
+    `connection` gives bytes (`text=False`). Driver errors are raised unchanged. A caller that stops early must close
+    the connection, as the rest of the result is still to be read from it.
     """
     schema = dump_schema(table)
-    connection.query(select(table, conditions).encode())
+    connection.query((select(table, conditions) + (" LOCK IN SHARE MODE" if locking else "")).encode())
     result = connection.use_result()
     longest = [_longest(column) for column in dumped_columns(table)]
     at_once = max(1, min(FETCH_ROWS, FETCH_BYTES // max(sum(longest), 1)))
@@ -84,16 +88,16 @@ def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> 
 
 
 def _longest(column: Column) -> int:
-    """Bytes that a text or binary value may have at most."""
+    """Return the most bytes that a text or binary value may have."""
     if column.type in _BOUNDLESS:
         return FETCH_BYTES
     return column.length * (4 if column.type in ("char", "varchar") else 1)
 
 
 def _fetched(result: Any, at_once: int, long: Sequence[int]) -> Sequence[tuple[bytes | None, ...]]:
-    """The next rows: FETCH_ROWS of them, or fewer that have FETCH_BYTES in their `long` columns; none at the end.
+    """Return the next rows: FETCH_ROWS, or fewer that have FETCH_BYTES in their `long` columns; none at the end.
 
-    The driver is asked for `at_once` at a time: as many as stay below FETCH_BYTES were each as long as it may be.
+    The driver is asked for `at_once` at a time: as many as stay below FETCH_BYTES if each is as long as it may be.
     """
     rows: list[tuple[bytes | None, ...]] = []
     size = 0
@@ -105,7 +109,7 @@ def _fetched(result: Any, at_once: int, long: Sequence[int]) -> Sequence[tuple[b
 
 @contextmanager
 def _no_cycle_search() -> Iterator[None]:
-    """Without Python's cycle collector: it would look at every row's tuple again and again, half of all the time.
+    """Disable Python's cycle collector, which would look at every row's tuple again and again, half of all the time.
 
     Rows of bytes have no cycles. The switch is the process's; a task of Spark has its process for itself.
     """
@@ -119,9 +123,9 @@ def _no_cycle_search() -> Iterator[None]:
 
 
 def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table: Table) -> pa.RecordBatch:
-    """Rows as the server's text protocol gives them, turned into columns.
+    """Turn rows, as the server's text protocol gives them, into columns.
 
-    Raises DumpError DUMP-005 for text that is not what its type says.
+    Raises DumpError DUMP-005 for text that does not fit its type.
     """
     arrays = []
     columns = zip(schema, dumped_columns(table), zip(*rows, strict=True), strict=True)
@@ -139,7 +143,10 @@ def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table:
 
 
 def _checked(values: pa.Array, column: Column) -> pa.Array:
-    """ENUM and SET as they are, if the structure has their members: a server can't show each of them as it is."""
+    """Return ENUM and SET values if the structure has their members: a server can't show each of them as it is.
+
+    Raises pa.ArrowInvalid for another value.
+    """
     if column.members:
         known = {zero_text(column) if column.type == "enum" else "", *column.members}
         for text in values.unique().to_pylist():

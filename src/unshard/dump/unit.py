@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -29,15 +30,15 @@ from unshard.dump.metadata import (
     read_dump,
     read_header,
     read_records,
+    table_progress,
     write_header,
     write_record,
 )
-from unshard.dump.outcome import disclose
 from unshard.dump.plan import Listed, TableChunk, list_tables, shares, split, whole
-from unshard.errors import DumpError, SourceError, UnshardError, Where
+from unshard.errors import DumpError, SourceError, UnshardError, Where, disclose
 from unshard.log import logger
 from unshard.model.position import Location
-from unshard.model.progress import Progress
+from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import READ_SECONDS, Endpoint, session
 from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
@@ -48,15 +49,19 @@ LOST = "DUMP-012"
 _RESTARTS = 3
 
 Crossed = Callable[[DumpResult], frozenset[TableName] | None]
-"""Which tables of a dump are named by a statement of the log that lies between their snapshots; None: stopped."""
+"""Returns the tables of a dump that are named by a statement of the log between their snapshots; None: stopped."""
 
 
 class RunTasks(Protocol):
     """`spark.jobs.run_tasks` with its session bound: one task a payload, results in order."""
 
     def __call__(
-        self, payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
-    ) -> list[bytes]: ...
+        self, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
+    ) -> list[bytes]:
+        """Run `task` on each payload and return the results in the payloads' order.
+
+        `barrier`: all tasks run at the same time.
+        """
 
 
 class DumpUnit:
@@ -87,6 +92,7 @@ class DumpUnit:
         self._slots = slots
         self._finished = FinishedFiles()
         self._rows_before: int | None = None
+        self._begun = 0.0
 
     def run(self) -> DumpResult:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises as `run_apart_from`."""
@@ -97,8 +103,9 @@ class DumpUnit:
     def run_apart_from(self, crossed: Crossed) -> DumpResult | None:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
 
-        `crossed` is asked of a lock-free dump before it is finished: the names that it gives are dumped again, from one
-        snapshot for all of them. The dump stays unfinished, and None is returned, where it gives None: stopped.
+        `crossed` is called for a lock-free dump before it is finished: the tables that it returns are dumped again,
+        from one snapshot for all of them. Where it returns None (stopped), the dump stays unfinished and None is
+        returned.
 
         May be called again after any crash, with the same settings: a finished dump is only read back, a lock-free
         one goes on with the tables that are not finished, any other starts from nothing. It does so itself when the
@@ -116,7 +123,7 @@ class DumpUnit:
         raise AssertionError("the last restart returns or raises")
 
     def progress(self) -> Progress:
-        """How far the dump is, from the folder alone: cheap, from any thread, at any time."""
+        """Return how far the dump is, from the folder alone: cheap, from any thread, at any time."""
         header = read_header(self._directory)
         if header is None:
             return Progress()
@@ -134,7 +141,19 @@ class DumpUnit:
             rows_before=rows if self._rows_before is None else self._rows_before,
         )
 
+    def tables(self) -> tuple[TableProgress, ...]:
+        """Return each table's progress, from the folder alone. Any thread may ask: it lists two folders with sizes.
+
+        Rows of a table count when one of its files is whole.
+        """
+        header = read_header(self._directory)
+        if header is None:
+            return ()
+        records = self._finished.of(self._directory, header.run)
+        return table_progress(header, records, parts_folder(self._directory, header.run), self._begun)
+
     def _run(self, crossed: Crossed) -> DumpResult | None:
+        self._begun = time.time()
         header = header_to_resume(self._settings, self._source)
         if self._rows_before is None:
             self._rows_before = self.progress().rows_done
@@ -152,7 +171,10 @@ class DumpUnit:
         return read_dump(self._directory).result
 
     def _begin(self, header: DumpHeader | None) -> tuple[DumpHeader, Sequence[Listed], list[TableChunk]]:
-        """What is to be dumped. The connection ends here: a long dump would leave it idle past the source's timeout."""
+        """Return the plan of the dump.
+
+        The connection ends here: a long dump would let it idle past the source's timeout.
+        """
         try:
             with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
                 if header is None:
@@ -164,10 +186,10 @@ class DumpUnit:
             raise _lost(error) from error
 
     def _dump_lock_free(self, header: DumpHeader, listed: Sequence[Listed], crossed: Crossed) -> DumpHeader | None:
-        """Dump each table from its own snapshot, and those again, from one, that a statement crosses.
+        """Dump each table from its own snapshot, then again, from one snapshot, the tables that a statement crosses.
 
-        All that were ever crossed stay together: each time there are more of them, and at most all tables. Gives the
-        header, which may have more tables by then; None where `crossed` was stopped.
+        All tables that were ever crossed stay together: each time there are more of them, and at most all tables.
+        Returns the header, which may have more tables by then; None where `crossed` was stopped.
         """
         done = read_records(self._directory, header)
         sizes = {table.name: table.size for table in listed}
@@ -195,7 +217,7 @@ class DumpUnit:
             disclose(outcome)
 
     def _with_tables(self, header: DumpHeader, names: Collection[TableName]) -> DumpHeader:
-        """The header, written, with tables that were not listed when the dump began, and their schemas."""
+        """Write the header with tables that were not listed when the dump began, and with their schemas; return it."""
         try:
             with session(self._endpoint, "source") as connection:
                 listed = {table.name for table in list_tables(connection, self._allows)}
@@ -210,7 +232,7 @@ class DumpUnit:
         return header
 
     def _dump_chunks(self, header: DumpHeader, listed: Sequence[Listed], chunks: Sequence[TableChunk]) -> DumpHeader:
-        """Dump by chunks; the header with the location that was found."""
+        """Dump by chunks; return the header with the location that was found."""
         works = self._chunk_works(header, chunks, {t.name: t.rows for t in listed})
         payloads = [pickle.dumps(work) for work in works]
         if header.consistency == "none":
@@ -271,7 +293,7 @@ class DumpUnit:
         ]
 
     def _located(self, header: DumpHeader, first: Share) -> DumpHeader:
-        """The header with the location under the lock. Raises DumpError DUMP-001 if the tables were others there."""
+        """Return the header with the location under the lock. Raises DumpError DUMP-001 if the tables were others."""
         under_lock = {n for n in first.listed if n.schema.lower() not in SYSTEM_SCHEMAS and self._allows(n)}
         changed = under_lock.symmetric_difference(header.tables)
         if changed or first.location is None:
@@ -280,7 +302,7 @@ class DumpUnit:
 
 
 def _lost(error: SourceError) -> UnshardError:
-    """What a dump that can't go on in the middle makes of it: one that may start over, where that may help."""
+    """Return the error for a dump that can't go on in the middle: where it may help, one on which it starts over."""
     return DumpError(LOST, error.where, cause=str(error), values={"attempts": ATTEMPTS}) if error.retryable else error
 
 
@@ -299,7 +321,7 @@ def _write_records(directory: Path, header: DumpHeader, found: Sequence[Share], 
 
 
 def _growing(parts: Path, finished: set[str]) -> int:
-    """Bytes in files that belong to no finished table yet."""
+    """Return the number of bytes in files that belong to no finished table yet."""
     size = 0
     with suppress(FileNotFoundError):  # the folder is made anew when a dump starts over
         for name in set(os.listdir(parts)) - finished:

@@ -1,8 +1,7 @@
-"""Rows into a Parquet file whose row groups are the pieces that the load commits one by one."""
+"""Write rows into a Parquet file whose row groups are the pieces that the load commits one by one."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unshard.crash_point import reach
-from unshard.dump.files import checksum, disk, sync_file
+from unshard.dump.files import checksum, counted_part, disk, new_part, sync_file
 from unshard.dump.metadata import DumpedFile
 from unshard.dump.read import dump_schema
 from unshard.kernels.literals import render
@@ -62,11 +61,11 @@ class ParquetFile:
 
     @property
     def size(self) -> int:
-        """Bytes in the file so far, and those of the open row group as they lie in memory."""
+        """Bytes in the file so far, plus those of the open row group as they lie in memory."""
         return self._path.stat().st_size + self._pending_bytes
 
     def close(self) -> None:
-        """Write what is pending and the footer. A file without rows still has its footer."""
+        """Write the pending rows and the footer. A file without rows still has its footer."""
         self._flush(self._write)
         self._wait()
         if self._thread is not None:
@@ -89,13 +88,13 @@ class ParquetFile:
         self._writing = self._thread.submit(self._write, table)
 
     def _wait(self) -> None:
-        """Until the row group before is written. Raises what its writing raised."""
+        """Wait until the previous row group is written. Raises what its writing raised."""
         if self._writing is not None:
             self._writing.result()
             self._writing = None
 
 
-# Rows into a file of complete INSERT statements, as mydumper writes them and `myloader` reads them.
+# Write rows into a file of complete INSERT statements, as mydumper writes them and `myloader` reads them.
 
 
 PROLOGUE = (
@@ -135,10 +134,11 @@ class SqlFile:
 
     @property
     def size(self) -> int:
+        """Bytes of the file so far."""
         return self._size
 
     def close(self) -> None:
-        """End the open statement."""
+        """End the open statement and close the file."""
         if self._open_bytes:
             self._size += self._file.write(b";\n")
         self._file.close()
@@ -153,35 +153,41 @@ class SqlFile:
         self._size += written
 
 
-# Rows of one table into its files: a new file when one is full, each made durable when it is closed.
+# Write the rows of one table into files: a new file when one is full, each made durable when it is closed.
 
 
 Format = Literal["parquet", "sql"]
 
 
 ALIKE = 8
-"""Files of one size: as many as there are connections that load them, and more."""
+"""The number of files of one size: as many as there are connections that load them, and more."""
 
 
 class DumpWriter(Protocol):
-    """What `ParquetFile` and `SqlFile` have in common. `size` is in bytes, about what the file will be."""
+    """The common interface of `ParquetFile` and `SqlFile`. `size` is in bytes, about what the file will have."""
 
     rows: int
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of the file so far, about what the closed file will have."""
 
-    def write(self, batch: pa.RecordBatch) -> None: ...
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of the batch."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write what is pending and close the file. It takes no rows after that."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """When a data file is full: whichever of rows and bytes comes first.
+    """The size at which a data file is full: `rows` rows or `size` bytes, whichever comes first.
+
+    An INSERT of an SQL file ends at `statement_bytes`.
 
     With `first_rows` the first files of a table are smaller, so that several connections can load a table that is not
-    large: `ALIKE` files of so many rows, as many of twice as many, and so on up to `rows`. 0: each takes `rows`.
+    large: `ALIKE` files of `first_rows` rows, then as many of twice the rows, and so on up to `rows`. 0: each takes
+    `rows`.
     """
 
     format: Format
@@ -191,17 +197,17 @@ class FileLimits:
     first_rows: int = 0
 
     def rows_of(self, number: int) -> int:
-        """The rows that file `number`, from 0 on, takes."""
+        """Return the number of rows that file `number`, from 0 on, takes."""
         if not self.first_rows:
             return self.rows
         return min(self.rows, self.first_rows << min(number // ALIKE, 60))
 
 
 def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], limits: FileLimits) -> list[DumpedFile]:
-    """Write all batches; the files, in order, durable, under names in `parts` that no other attempt has.
+    """Write all batches; return the files in order, durable, under names in `parts` that no other attempt has.
 
-    Their names are durable once the folder is synced (`publish`); a record whose files a power cut has taken is
-    dropped when the dump goes on. Final names are still "". A table without rows gives no file. Raises DumpError
+    Their names are durable once the folder is synced (`publish`); a record whose files a power cut has removed is
+    dropped when the dump is resumed. Final names are still "". A table without rows gives no file. Raises DumpError
     DUMP-009 when the disk refuses.
     """
     attempt = _Attempt(parts, table, limits)
@@ -218,7 +224,7 @@ def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], li
 
 @dataclass(slots=True)
 class _Attempt:
-    """The files of one attempt at some rows, at most one of them open."""
+    """The files that one attempt writes for some rows, at most one of them open."""
 
     parts: Path
     table: Table
@@ -230,7 +236,7 @@ class _Attempt:
     def write(self, batch: pa.RecordBatch) -> None:
         while batch.num_rows:
             if self._file is None:
-                self._path = self.parts / f"{os.urandom(8).hex()}.{self.limits.format}"
+                self._path = new_part(self.parts, self.table.name, self.limits.format)
                 self._file = _open(self._path, self.table, self.limits)
             limit = self.limits.rows_of(len(self.written))
             room = limit - self._file.rows
@@ -246,7 +252,7 @@ class _Attempt:
             self._file = None
 
     def abandon(self) -> None:
-        """Remove what it wrote: another attempt begins with other files, and a full disk needs the room."""
+        """Remove its files: another attempt begins with other files, and a full disk needs the room."""
         if self._file is not None:
             with suppress(OSError, pa.ArrowException):
                 self._file.close()
@@ -267,4 +273,7 @@ def _close(file: DumpWriter, path: Path) -> DumpedFile:
     file.close()
     sync_file(path)
     reach("dump-file-after")
-    return DumpedFile("", path.name, file.rows, path.stat().st_size, checksum(path))
+    counted = counted_part(path, file.rows)
+    written = DumpedFile("", counted.name, file.rows, path.stat().st_size, checksum(path))
+    path.rename(counted)
+    return written

@@ -1,4 +1,4 @@
-"""Every error code with its text, its remedy and whether a retry may help.
+"""The error codes, each with its text, its remedy and whether a retry may help.
 
 One table, in the order of the data flow; `docs/reference/errors.md` is generated from it. Texts are
 `str.format` templates over the `values` of an error.
@@ -6,11 +6,9 @@ One table, in the order of the data flow; `docs/reference/errors.md` is generate
 
 from __future__ import annotations
 
-from unshard.error_catalogue.cluster import CLUSTER
-from unshard.error_catalogue.compare import COMPARE
-from unshard.error_catalogue.copy import DUMP, LOAD
+from unshard.error_catalogue.cluster import CLUSTER, ENGINE
+from unshard.error_catalogue.copy import COMPARE, DUMP, LOAD
 from unshard.error_catalogue.ends import CHECK, CONFIG, SOURCE, TARGET
-from unshard.error_catalogue.engine import ENGINE
 from unshard.error_catalogue.entry import CatalogueEntry
 from unshard.error_catalogue.follow import SYNC
 from unshard.error_catalogue.log import BINLOG, RELAY

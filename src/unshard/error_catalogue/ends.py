@@ -1,4 +1,4 @@
-"""What goes wrong at either end: config files, the source, the target."""
+"""Errors at either end: config files, the source, the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in the incremental migration with changes of rows, checkpoints and operators."""
+"""Errors of the incremental migration: changes of rows, checkpoints and operators."""
 
 from __future__ import annotations
 

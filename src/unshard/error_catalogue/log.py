@@ -1,4 +1,4 @@
-"""What goes wrong with the log: bytes of a binlog, the relay log on disk."""
+"""Errors of the log: bytes of a binlog, the relay log on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong while the DDL of merged tables is brought together."""
+"""Errors of sharding DDL."""
 
 from __future__ import annotations
 
@@ -104,13 +104,14 @@ SHARD: dict[str, CatalogueEntry] = {
         " doesn't stop here",
     ),
     "SHARD-036": CatalogueEntry(
-        "all shards have this statement, but it can't be run once for all: it fills {columns} of rows that are there"
-        " already with what only that run gives (its time, a number, a random value), so {target} would hold what no"
-        " source has",
+        "all shards have this statement. It fills {columns} of rows that are there already with what only its own run"
+        " gives (its time, a number, a random value), and {target} can't get the values that the sources have:"
+        " {why}",
         "give the source that has stopped another statement, once for all shards: `unshard ctl binlog replace"
         ' {task_file} -s {source_id} "ALTER TABLE ..."` with the column and no default or a constant one, then'
         " set it in those rows as the sources have it. The same statement again runs it as it is: where nobody needs"
-        " the values of old rows."
+        " the values of old rows. Where another source has run the statement already, `unshard ctl binlog skip"
+        " {task_file} -s {source_id}` lets this one go on without the values of its old rows."
         " Rows that are written behind the statement come with their values in any case",
     ),
     "SHARD-037": CatalogueEntry(
@@ -154,11 +155,6 @@ SHARD: dict[str, CatalogueEntry] = {
         " `shard-mode: optimistic` does not compare",
         "use `shard-mode: pessimistic` for the task, or one task for each product",
     ),
-    "SHARD-043": CatalogueEntry(
-        "this table, which is merged into {target}, was altered while the tables were copied; with `shard-mode:"
-        " optimistic` the copies of a target's tables have to be of one structure",
-        f"{ANEW}; let no DDL run on the shards until the copy is done",
-    ),
     "SHARD-044": CatalogueEntry(
         "the statement would wait, and the task has `strict-optimistic-shard-mode: true`; {target} can't have it yet:"
         " {why}",
@@ -195,15 +191,22 @@ SHARD: dict[str, CatalogueEntry] = {
         " before the others",
     ),
     "SHARD-050": CatalogueEntry(
-        "with `shard-mode: optimistic` no statement is run without the shards that have not met it: an unlock lets one"
-        " shard have a column that others of {target} have with other values, and this shard waits for no such thing",
-        "`unshard ctl shard-ddl-lock TASK` says what each shard waits for. Run the statement on the shards that miss"
-        " it, drop a shard that is not needed any more, or bring the shard that waits back into the structure of the"
-        " others",
+        "with `shard-mode: optimistic` an unlock with `--action exec` lets one shard have a column that others of"
+        " {target} have with other values, and one with `--action skip` leaves a statement out of the target. This"
+        " shard waits for no such thing, or the target can't take its rows then",
+        "`unshard ctl shard-ddl-lock TASK` says what each shard waits for. If it waits for other shards, use `--action"
+        " skip`. If its column has no common type with that of the others, alter the others, drop a shard that is not"
+        " needed any more, or bring the shard that waits back into the structure of the others",
     ),
     "SHARD-051": CatalogueEntry(
         "the task has another `shard-mode` now, and a sharding DDL of {targets} is under way in the mode that it had",
         "give the task its `shard-mode` back and let it run until all shards have the same structure and"
         " `unshard ctl shard-ddl-lock TASK` shows nothing; then change the mode",
+    ),
+    "SHARD-052": CatalogueEntry(
+        "the table has met a statement, but its source has not asked {target} for it within {seconds} seconds: the"
+        " source does not run, or it writes earlier changes of the table first. Nothing was changed",
+        "start the source, or wait until `unshard ctl shard-ddl-lock TASK` names the table under `synced`; then give"
+        " the command again",
     ),
 }

@@ -1,6 +1,7 @@
-"""What the servers tell of one source's table or statement, with `--connect`.
+"""Reads from the servers what an explanation of one source's table or statement needs, with `--connect`.
 
-It reads. DDL is tried on empty copies in scratch schemas of the target, as a run does; they are dropped at the end.
+Only reads. DDL is tried on empty copies in scratch schemas of the target, as in a run; the copies are dropped at the
+end.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from unshard.mysql.structure import families, read_table, table_names
 from unshard.shard.merged_table import MergedTable
 from unshard.sync.planning.table_plans import TargetTables
 from unshard.sync.statements.reader import SourceTraits
-from unshard.target.merged_tables import load_merged
+from unshard.target.checkpoint import load_records
 from unshard.target.meta import MetaTables
-from unshard.target.online_ddl import load_records
+from unshard.target.sharding import load_merged
 from unshard.transform.source_rules import SourceRules
-from unshard.worker.source_clock import read_traits, utc_of
+from unshard.worker.source_facts import read_traits, utc_of
 
 Name = TypeVar("Name")
 Answer = TypeVar("Answer")
@@ -38,10 +39,18 @@ Landing = tuple[str, TableName]
 
 @dataclass(slots=True)
 class Ends:
-    """Both ends of one source. `names` are the tables of every source of the task that its rules let through.
+    """Both servers of one source.
 
-    `merged`: in optimistic mode, what is on record of the merged tables; None in any other. `silent` are the sources
-    that have not said yet which tables they own.
+    Args:
+        traits: the source's properties that DDL depends on.
+        target: the connection to the target.
+        names: the tables of every source of the task that the rules accept.
+        route: the target table of a source table.
+        records: what is on record of ghost tables.
+        clock: converts a time in the source's global time zone to UTC.
+        pessimistic: whether the task has `shard-mode: pessimistic`.
+        merged: in optimistic mode, the recorded merged tables; None in any other.
+        silent: in optimistic mode, the sources that have not yet said which tables they own.
     """
 
     traits: SourceTraits
@@ -58,22 +67,23 @@ class Ends:
     _landing: dict[TableName, list[Landing]] = field(default_factory=dict)
 
     def table(self, name: TableName) -> Table | None:
-        """The source's table as it is now."""
+        """Return the source's table as it is now."""
         return self.tracker.get(name)
 
     def landing(self, target: TableName) -> list[Landing]:
-        """Every source table that lands in that table of the target."""
+        """Return every source table that is routed to that target table."""
         if not self._landing:
             for one in self.names:
                 self._landing.setdefault(self.route(one), []).append(one)
         return self._landing.get(target, [])
 
     def own_names(self, source: str) -> list[TableName]:
+        """Return the names that belong to the source."""
         return [name for owner, name in self.names if owner == source]
 
 
 def names_of(configs: Sequence[SubtaskConfig]) -> list[Landing]:
-    """The tables that every source has now and its rules let through. Raises SourceError."""
+    """Return the tables that every source has now and its rules accept. Raises SourceError."""
     found = []
     for config in configs:
         allows = SourceRules.of(config).allow.allows
@@ -84,7 +94,7 @@ def names_of(configs: Sequence[SubtaskConfig]) -> list[Landing]:
 
 @contextmanager
 def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Sequence[Landing]) -> Iterator[Ends]:
-    """Connections to both ends, for one source. Raises SourceError, TargetError, ConfigError CONFIG-004."""
+    """Open connections to both ends of one source. Raises SourceError, TargetError, ConfigError CONFIG-004."""
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
 
     def asks(read: Callable[[Any, Name], Answer]) -> Callable[[Name], Answer]:
@@ -124,7 +134,7 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
 
 
 def _merged(connection: Any, config: SubtaskConfig) -> tuple[dict[TableName, MergedTable], frozenset[str]]:
-    """The merged tables that are on record, where the task has been started."""
+    """Return the recorded merged tables and the unregistered sources; empty if the task was never started."""
     there = _has_table(connection, config, "shard_merged")
     return load_merged(connection, MetaTables(config.meta_schema, config.name)) if there else ({}, frozenset())
 
@@ -136,6 +146,6 @@ def _has_table(connection: Any, config: SubtaskConfig, suffix: str) -> bool:
 
 
 def _records(connection: Any, config: SubtaskConfig) -> Records:
-    """What is kept of ghosts, where the task has been started."""
+    """Return the records of ghost tables; empty if the task was never started."""
     there = _has_table(connection, config, "onlineddl")
     return load_records(connection, MetaTables(config.meta_schema, config.name), config.source_id) if there else {}

@@ -1,4 +1,4 @@
-"""What an explanation is made of: findings, one for each kind of rule, with what decided."""
+"""The parts of an explanation: findings, one for each kind of rule, with the rule that decided; and what is asked."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from unshard.ddl.cursor import Cursor, read_table, tokens_of
+from unshard.ddl.statement import MODE_NAMES, Context, TableRole
 from unshard.errors import BinlogError, ConfigError, DdlError, SyncError, UnshardError
+from unshard.model.table import TableName
 
 TAKEN, LEFT_OUT, STOPS, NONE = "taken", "left out", "stops", "none"
-"""What a finding says: the name is let through, or not; the task ends there; no rule of that kind is for it."""
+"""The outcome of a finding: the name is let through, or not; the task stops there; no rule of that kind applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """What one kind of rule says.
+    """The outcome of one kind of rule.
 
-    `kind` is stable, `says` one of the words above or the kind's own; `rule` as it stands in the task file; `facts` are
-    the kind's own keys, JSON-ready.
+    Args:
+        kind: a stable name for the kind of rule.
+        says: one of the words above, or a word of the kind's own.
+        text: the outcome for people.
+        rule: the rule as it is named in the task file.
+        facts: further values, JSON-ready, under keys of the kind's own.
     """
 
     kind: str
@@ -27,38 +34,46 @@ class RuleFinding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def form(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the finding in its JSON form."""
         return {"kind": self.kind, "says": self.says, "rule": self.rule, "text": self.text, **self.facts}
 
 
 @dataclass(frozen=True, slots=True)
 class OperationFindings:
-    """Findings on one operation of a statement; on all of a table `of` is empty."""
+    """The findings on one operation of a statement.
+
+    `of` is the operation's text; it is empty for findings on a whole statement or table.
+    """
 
     of: str
     findings: tuple[RuleFinding, ...]
 
     def form(self) -> dict[str, Any]:
+        """Return the operation and its findings in their JSON form."""
         return {"of": self.of, "findings": [finding.form() for finding in self.findings]}
 
 
 @dataclass(frozen=True, slots=True)
 class TargetStatement:
-    """A statement on the target. `mode` is `normal`, `safe`, or empty for DDL; `change` what it is for."""
+    """A statement on the target.
+
+    `mode` is `normal`, `safe`, or empty for DDL. `change` is the kind of row change that it applies.
+    """
 
     sql: str
     change: str = ""
     mode: str = ""
 
     def form(self) -> dict[str, Any]:
+        """Return the statement in its JSON form."""
         return {"change": self.change, "mode": self.mode, "sql": self.sql}
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One source's explanation: the outcome in a word and in a line, then how it comes to it.
+    """One source's explanation: the outcome in one word and in one line, then the findings that lead to it.
 
-    `by_hand` tells that the statements are not run by the task: they are what is to be run by hand.
+    `written` are the statements on the target. `by_hand` means that the task does not run them: a user has to.
     """
 
     source: str
@@ -70,7 +85,7 @@ class Explained:
     error: UnshardError | None = None
 
     def form(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the explanation in its JSON form."""
         return {
             "source": self.source,
             "says": self.says,
@@ -83,21 +98,44 @@ class Explained:
 
 
 def error_form(error: UnshardError) -> dict[str, Any]:
+    """Return an error in its JSON form: `code`, `message`, `cause`, `hint`."""
     return {"code": error.code, "message": error.message, "cause": error.cause, "hint": error.hint}
 
 
 def stopped(kind: str, error: UnshardError) -> RuleFinding:
-    """A rule that stops the task."""
+    """Return the finding for a rule that stops the task."""
     return RuleFinding(kind, STOPS, f"{error.code}: {error.message}", facts={"error": error_form(error)})
 
 
 STOPPING = (ConfigError, DdlError, SyncError, BinlogError)
-"""Errors that a task would stop with, by its rules; others are of the look itself."""
+"""Errors by which the rules stop a task. Any other error is a failure of the explanation itself."""
 
 
 def asked(kind: str, ask: Callable[[], Sequence[RuleFinding]]) -> tuple[list[RuleFinding], UnshardError | None]:
-    """What it finds, and the error where a rule stops the task."""
+    """Return the findings of `ask`, and the error if a rule stops the task."""
     try:
         return list(ask()), None
     except STOPPING as error:
         return [stopped(kind, error)], error
+
+
+# Parses what an operator types: a table's name, SQL modes.
+
+
+def table_name(text: str) -> TableName:
+    """Parse `schema.table`, each in backticks if it needs them. Raises ConfigError CONFIG-025."""
+    context = Context()
+    try:
+        at = Cursor(text, tokens_of(text, context), context)
+        found = read_table(at, TableRole.OBJECT)
+        at.expect_end()
+    except DdlError:
+        raise ConfigError("CONFIG-025", values={"text": text}) from None
+    return found.name
+
+
+def check_modes(text: str) -> None:
+    """Check names of SQL modes, separated by commas. Raises ConfigError CONFIG-027 for an unknown one."""
+    unknown = [name for name in Context(sql_mode=text).modes if name not in MODE_NAMES]
+    if unknown:
+        raise ConfigError("CONFIG-027", values={"mode": unknown[0]})

@@ -1,4 +1,4 @@
-"""What the rules that go by names say of a table. Pure."""
+"""Explains the rules that go by a table's name. Pure."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _EXAMPLE_ID, _EXAMPLE_TEXT = 1, "abc"
 
 
 def online_ddl(rules: SourceRules, name: TableName) -> RuleFinding:
+    """Return whether the name is of a helper table of gh-ost or pt-osc, and of which table."""
     part, table, rule = rules.online.told(name)
     facts = {"part": part.value, "table": str(table)}
     if part is OnlineTablePart.REAL:
@@ -28,14 +29,17 @@ def online_ddl(rules: SourceRules, name: TableName) -> RuleFinding:
 
 
 def block_allow(rules: SourceRules, name: TableName, *, named: bool = False) -> RuleFinding:
-    """Of a table, or of a schema where the name of the table is empty; `named`: its text begins with the name."""
+    """Return the finding on a table, or on a schema if the table's name is empty.
+
+    `named`: the text begins with the name.
+    """
     passage = rules.allow.judge(name) if name.table else rules.allow.judge_schema(name.schema)
     found = _passage("block-allow-list", passage, str(name).removesuffix("."))
     return replace(found, text=f"{name}: {found.text}") if named else found
 
 
 def dumped(rules: SourceRules, name: TableName) -> RuleFinding:
-    """What the dump's own choice says, which stands in for the block-allow list there."""
+    """Return the finding on the dump's own choice of tables, which takes the place of the block-allow list there."""
     return _passage("dump", rules.dumped(name), str(name))
 
 
@@ -55,7 +59,7 @@ def _passage(kind: str, passage: Passage, name: str) -> RuleFinding:
 
 
 def row_events(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
-    """What the event filter says of each kind of row change."""
+    """Yield the event filter's finding on each kind of row change."""
     for word in ROW_EVENTS:
         verdict = rules.events.judge(name, EventName(word))
         yield event_finding(word, verdict, rules.events.concerning(name), {"event": word})
@@ -64,7 +68,10 @@ def row_events(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
 def event_finding(
     event: str, verdict: Verdict | None, concerning: tuple[str, ...], facts: dict[str, object]
 ) -> RuleFinding:
-    """What the rules `concerning` the name say of one event, and the one that decides."""
+    """Return the finding on one event.
+
+    `concerning` are the rules for the name; `verdict` is that of the rule that decides.
+    """
     facts = {**facts, "rules": list(concerning), "action": verdict.says if verdict else "", "by": ""}
     if verdict is not None:
         says = STOPS if verdict.action == "Error" else LEFT_OUT
@@ -79,7 +86,7 @@ def event_finding(
 
 
 def route(rules: SourceRules, name: TableName) -> RuleFinding:
-    """Where it goes. Raises ConfigError CONFIG-006."""
+    """Return the finding on the table's or schema's target name. Raises ConfigError CONFIG-006."""
     if not name.table:
         chosen_schema, target = rules.router.schema_rule(name.schema), rules.router.route_schema(name.schema)
         facts = {"name": name.schema, "target": target, "level": "schema", "behind": []}
@@ -100,14 +107,17 @@ def route(rules: SourceRules, name: TableName) -> RuleFinding:
 
 
 def extracted(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
-    """The columns that its names fill. Raises ConfigError CONFIG-016."""
+    """Yield findings on the columns that a route fills. Raises ConfigError CONFIG-016."""
     for one in rules.router.extracted(name, rules.source):
         text = f"column {one.column} = '{one.value}' in every row"
         yield RuleFinding("extract", "filled", text, f"routes.{one.rule}", {"column": one.column, "value": one.value})
 
 
 def column_mapping(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
-    """What becomes of a column, with an example. Raises ConfigError CONFIG-006 to CONFIG-008."""
+    """Yield the finding on the column that a column mapping changes, with an example.
+
+    Raises ConfigError CONFIG-006 to CONFIG-008.
+    """
     mapping = rules.mapper.mapping_for(name)
     if mapping is None:
         return

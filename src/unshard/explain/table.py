@@ -1,4 +1,7 @@
-"""Rows as they would be written: made-up changes of one table, through the steps of a batch."""
+"""Explains which rules decide about a table of one source, and shows how its rows would be written.
+
+The example statements come from made-up changes, which pass through the steps of a batch.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,9 @@ from unshard.model.table import Column, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import GEOMETRIES, arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
-from unshard.sync.planning.planner import in_order, whole_updates
+from unshard.sync.planning.planner import written_as
 from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.steps.execute import lock_query
 from unshard.sync.steps.map import map_columns
 from unshard.sync.steps.merge import merge
 from unshard.sync.steps.pipeline import arrange, encode_changes, tie_rows
@@ -58,16 +62,14 @@ _TEXTS = {
 
 
 def example_statements(plan: TablePlan, shape: BatchShape, *, safe: bool) -> Iterator[TargetStatement]:
-    """One INSERT, UPDATE and DELETE of a row whose key stays, as the steps of a batch write it; of what may be. Pure.
+    """Yield the statements that a batch writes for an INSERT, an UPDATE and a DELETE of one row whose key stays. Pure.
 
-    In safe mode there are none for a table without a key, or in a family of foreign keys: these stop the task there.
+    In safe mode, yields nothing for a table that stops the task there: one without a key, or one in a family of foreign
+    keys.
     """
     if safe and (plan.target.keyless or plan.target.family is not None):
         return
-    if safe:
-        plan = in_order(plan)
-    elif not shape.multiple_rows:
-        plan = whole_updates(plan)
+    plan, mode = written_as(plan, shape, safe=safe), "safe" if safe else "normal"
     for change, images in _CHANGES.items():
         batch = BatchPlan(
             "", 0, 0, Position("", 0), Position("", 0), (), False, replace(shape, partitions=1), (plan,),
@@ -78,8 +80,13 @@ def example_statements(plan: TablePlan, shape: BatchShape, *, safe: bool) -> Ite
         ready = arrange(changes, compacted=shape.compact, safe=safe)
         for chunk in merge(ready, batch.targets(), batch.shape, safe=safe):
             for statement in chunk.statements:
-                sql = statement.sql.decode("utf-8", "backslashreplace")
-                yield TargetStatement(sql, change, "safe" if safe else "normal")
+                if statement.upsert and plan.target.locked_upserts and statement.keys is not None:
+                    yield TargetStatement(_text(lock_query(statement.keys, 0, statement.rows)), change, mode)
+                yield TargetStatement(_text(statement.sql), change, mode)
+
+
+def _text(sql: bytes) -> str:
+    return sql.decode("utf-8", "backslashreplace")
 
 
 def _images(plan: TablePlan, images: Sequence[tuple[Op, int]]) -> pa.RecordBatch:
@@ -94,7 +101,7 @@ def _images(plan: TablePlan, images: Sequence[tuple[Op, int]]) -> pa.RecordBatch
 
 
 def _values(column: Column) -> Sequence[Any]:
-    """Two values of the column."""
+    """Return two values of the column."""
     kind = arrow_type(column)
     if column.type in _TEXTS:
         return _TEXTS[column.type]
@@ -115,14 +122,11 @@ def _values(column: Column) -> Sequence[Any]:
     return (b"a", b"b") if pa.types.is_binary(kind) else ("a", "b")
 
 
-# Which rules decide about a table of one source, and how its rows would be written.
-
-
 COPYING, FOLLOWING = ("full", "all", "dump", "load"), ("incremental", "all")
 
 
 def explain_table(config: SubtaskConfig, rules: SourceRules, name: TableName, ends: Ends | None) -> Explained:
-    """The decisions about one table, in the order in which they are taken. Without `ends` pure."""
+    """Explain the decisions about one table, in the order in which they are taken. Without `ends` it is pure."""
     passage = names.block_allow(rules, name)
     found = [names.online_ddl(rules, name), passage]
     if config.mode in ("full", "all", "dump") and _chooses(config):
@@ -177,7 +181,10 @@ def _chooses(config: SubtaskConfig) -> bool:
 
 
 def _expressions(config: SubtaskConfig, name: TableName, ends: Ends | None) -> Iterator[RuleFinding]:
-    """The rules by values, and with the servers whether they can be evaluated. Raises ConfigError CONFIG-020, -021."""
+    """Yield findings on expression filters, and with `ends` whether they can be evaluated.
+
+    Raises ConfigError CONFIG-020, -021.
+    """
     every = ExpressionFilters(config.expression_filters, config.case_sensitive, ends.clock if ends else _no_clock)
     table = ends.table(name) if ends is not None else None
     if table is not None:
@@ -198,9 +205,9 @@ def _no_clock(_: str) -> str | None:
 def _structures(
     config: SubtaskConfig, rules: SourceRules, name: TableName, ends: Ends, written: list[TargetStatement]
 ) -> list[RuleFinding]:
-    """Whether the rows fit into the target, by what they are found there, and with `written` how they are written.
+    """Return findings on whether the rows fit into the target's table; adds the example statements to `written`.
 
-    Raises SyncError SYNC-007 and what the rules raise.
+    Raises SyncError SYNC-007 and the errors of the rules.
     """
     upstream = ends.table(name)
     if upstream is None:
@@ -228,7 +235,10 @@ def _structures(
 
 
 def _plan(rules: SourceRules, name: TableName, ends: Ends, upstream: Table, target: Table | None) -> TablePlan | None:
-    """How a batch writes it; None where no row change is taken. Raises as `TableRules.plans`."""
+    """Return the plan by which a batch writes the table; None if no row change is taken.
+
+    Raises as `TableRules.plans`.
+    """
     targets = ends.targets
     if target is None:
         targets = TargetTables(lambda there: replace(upstream, name=there))

@@ -1,1 +1,1 @@
-"""The loops that touch every byte: compiled with Cython from typed Python."""
+"""The loops that touch every byte, compiled with Cython from typed Python."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""CRC-32 of binlog events, by the processor's carry-less multiplication where it has one, else by tables."""
+"""CRC-32 of binlog events, by the processor's carry-less multiplication if it has one, otherwise by tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _folds = cython.declare(cython.bint, can_fold())
 
 @cython.cfunc
 def _fill_tables() -> cython.void:
-    """The tables of CRC-32 (reflected polynomial EDB88320) for sixteen bytes at a time."""
+    """Compute the tables of CRC-32 (reflected polynomial EDB88320) for sixteen bytes at a time."""
     byte: cython.uint
     step: cython.int
     _: cython.int
@@ -38,7 +38,7 @@ def _fill_tables() -> cython.void:
 
 @cython.cfunc
 def _power(exponent: cython.int) -> cython.ulonglong:
-    """x^exponent modulo the polynomial, as `fold` multiplies by it: reflected, and one bit up."""
+    """Return x^exponent modulo the polynomial, as `fold` multiplies by it: reflected, and shifted up one bit."""
     value: cython.uint = 0x80000000
     _: cython.int
     for _ in range(exponent):
@@ -48,7 +48,10 @@ def _power(exponent: cython.int) -> cython.ulonglong:
 
 @cython.cfunc
 def _fill_keys() -> cython.void:
-    """A reflected 32-bit value stands 32 bits low in its 64-bit half: the late half is multiplied by 64 bits less."""
+    """Compute the multipliers of `fold`.
+
+    A reflected 32-bit value lies 32 bits low in its 64-bit half, so the multiplier of the later half has 64 bits less.
+    """
     lane: cython.int
     for lane in range(2):
         _keys[2 * lane] = _power((128 if lane else 512) + 32)
@@ -63,7 +66,7 @@ _fill_keys()
 @cython.exceptval(check=False)
 @cython.nogil
 def crc32_from(crc: cython.uint, at: Bytes, length: cython.longlong) -> cython.uint:
-    """CRC-32 of `length` bytes, going on from `crc` (0 to begin), as zlib's function does."""
+    """Return the CRC-32 of `length` bytes, continued from `crc` (0 to begin), as zlib's function does."""
     folded = cython.declare(cython.uchar[16])
     crc = ~crc
     if _folds and length >= _WORTH_FOLDING:
@@ -78,7 +81,7 @@ def crc32_from(crc: cython.uint, at: Bytes, length: cython.longlong) -> cython.u
 @cython.exceptval(check=False)
 @cython.nogil
 def _by_tables(crc: cython.uint, at: Bytes, length: cython.longlong) -> cython.uint:
-    """The register behind `length` bytes that it stood at `crc` before."""
+    """Return the CRC register after `length` bytes, starting from `crc`."""
     word: cython.ulonglong
     more: cython.ulonglong
     while length >= 16:
@@ -117,9 +120,10 @@ def _by_tables(crc: cython.uint, at: Bytes, length: cython.longlong) -> cython.u
 @cython.exceptval(check=False)
 @cython.nogil
 def intact(at: Bytes, length: cython.longlong) -> cython.bint:
-    """Whether the last four bytes of an event are the CRC-32 of the others.
+    """Return whether the last four bytes of an event are the CRC-32 of the bytes before them.
 
-    The server sums a FORMAT_DESCRIPTION as if its file were closed and sets the in-use flag afterwards.
+    The server computes the checksum of a FORMAT_DESCRIPTION as if its file were closed, and sets the in-use flag
+    afterwards.
     """
     header = cython.declare(cython.uchar[19])
     crc: cython.uint
@@ -133,7 +137,7 @@ def intact(at: Bytes, length: cython.longlong) -> cython.bint:
 
 
 def crc32(data: cython.const[cython.uchar][::1], tables_only: cython.bint = False) -> int:
-    """CRC-32 of all of `data`; `tables_only` as on a processor without the instruction."""
+    """Return the CRC-32 of all of `data`. `tables_only` computes it as on a processor without the instruction."""
     if data.shape[0] == 0:
         return 0
     if tables_only:

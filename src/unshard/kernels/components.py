@@ -1,7 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="valid-type"
-"""Connected components: a disjoint set over numbers, joined where they share a hash. Used by step *causality*."""
+"""Connected components: a disjoint-set structure over numbers, joined if they share a hash.
+
+Step *causality* uses it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from cython.cimports.libc.stdint import int32_t, uint64_t
 @cython.inline
 @cython.exceptval(check=False)
 def _root(parents: int32_t[::1], member: int32_t) -> int32_t:
-    """The smallest number of the member's component; paths are halved on the way."""
+    """Return the smallest number of the member's component. Halves the path on the way."""
     while parents[member] != member:
         parents[member] = parents[parents[member]]
         member = parents[member]
@@ -25,7 +28,7 @@ def _root(parents: int32_t[::1], member: int32_t) -> int32_t:
 @cython.inline
 @cython.exceptval(check=False)
 def _unite(parents: int32_t[::1], one: int32_t, other: int32_t) -> cython.void:
-    """A component is named by its smallest member, in whatever order its parts are joined."""
+    """Join two components. A component is named by its smallest member, in whatever order its parts are joined."""
     one = _root(parents, one)
     other = _root(parents, other)
     if one < other:
@@ -64,7 +67,7 @@ def join_equal(
     hashes: cython.const[cython.ulonglong][::1],
     known: cython.const[cython.uchar][::1],
 ) -> None:
-    """Join all members whose `hashes` are equal; places where `known` is 0 join nothing. Raises as `join_pairs`."""
+    """Join all members whose `hashes` are equal. Entries whose `known` is 0 are not joined. Raises as `join_pairs`."""
     count: cython.Py_ssize_t = members.shape[0]
     if hashes.shape[0] != count or known.shape[0] != count:
         raise ValueError("columns of different lengths")

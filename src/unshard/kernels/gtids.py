@@ -1,6 +1,9 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# mypy: disallow-untyped-decorators=False, disable-error-code="valid-type,no-any-return"
-"""GTIDs as events hold them. MySQL's GTID_TAGGED (code 42) is written in the server's own serialization format:
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# mypy: disallow-untyped-decorators=False
+# mypy: disable-error-code="valid-type,attr-defined,has-type,var-annotated,no-any-return,no-untyped-def,no-untyped-call"
+"""Read GTIDs from events, and collect the runs of a walk.
+
+MySQL's GTID_TAGGED (code 42) is in the server's own serialization format:
 
 | part | bytes |
 |---|---|
@@ -13,14 +16,17 @@
 | field 3: tag | number of the field, integer length, characters |
 | further fields | left unread: times, versions, sizes |
 
-An integer takes as many bytes as its first byte has low one bits, and one more; a signed one has its sign in its
-lowest bit. Bounds: every read is checked against the body's end first.
+An integer takes one byte more than its first byte has one bits at its low end. A signed integer has its sign in its
+lowest bit. Every read is first checked against the body's end.
+
+`GtidRuns` collects the GTIDs of a walk as runs: consecutive transactions of one origin form one run, however many they
+are.
 """
 
 from __future__ import annotations
 
 import cython
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels.kinds import MARIADB_GTID, MYSQL_GTID
 from cython.cimports.unshard.kernels.wire import Bytes, u64
 
@@ -35,7 +41,7 @@ VERSION = cython.declare(cython.ulonglong, 1)
 @cython.cfunc
 @cython.exceptval(check=False)
 def _integer(at: cython.pointer(Bytes), end: Bytes, value: cython.pointer(cython.ulonglong)) -> cython.bint:
-    """Read an integer and move `at` behind it; False where it leaves the body."""
+    """Read an integer and move `at` past it. Returns False if the integer goes beyond the body's end."""
     first: cython.uint
     extra: cython.int = 0
     index: cython.int
@@ -61,7 +67,7 @@ def _integer(at: cython.pointer(Bytes), end: Bytes, value: cython.pointer(cython
 @cython.cfunc
 @cython.exceptval(check=False)
 def _field(at: cython.pointer(Bytes), end: Bytes, number: cython.ulonglong) -> cython.bint:
-    """Step over the number of a field, which must be this one."""
+    """Read the number of a field. Returns whether it is `number`."""
     found: cython.ulonglong = 0
     return _integer(at, end, cython.address(found)) and found == number
 
@@ -74,9 +80,9 @@ def read_tagged(
     origin: cython.pointer(cython.uchar),
     number: cython.pointer(cython.ulonglong),
 ) -> cython.int:
-    """Write uuid and tag to `origin` (room for 48 bytes) and the transaction's number; the bytes written, or 0.
+    """Write uuid and tag to `origin` (room for 48 bytes), and the transaction's number to `number`.
 
-    0 says that the body is malformed.
+    Returns the number of bytes written to `origin`; 0 if the body is malformed.
     """
     at: Bytes = body
     end: Bytes = body + length
@@ -125,9 +131,10 @@ def read_gtid(
     origin: cython.p_uchar,
     number: cython.pointer(cython.ulonglong),
 ) -> cython.int:
-    """Read the GTID of an event with a body of `length` bytes; the length of its origin, 0 for a body that can't be.
+    """Read the GTID of an event with a body of `length` bytes.
 
-    MariaDB's origin is domain and server id, MySQL's the uuid and a tag.
+    Returns the length of its origin; 0 for a malformed body. MariaDB's origin is domain and server id, MySQL's is the
+    uuid and a tag.
     """
     body: Bytes = event + HEADER
     if kind == MARIADB_GTID:
@@ -144,3 +151,83 @@ def read_gtid(
     memcpy(origin, body + 1, UUID_LENGTH)
     number[0] = u64(body + 17)
     return UUID_LENGTH if cython.cast(cython.longlong, number[0]) > 0 else 0
+
+
+# The GTIDs of a walk as runs.
+
+
+MARIADB_ORIGIN = cython.declare(cython.int, 8)
+
+
+@cython.final
+@cython.cclass
+class GtidRuns:
+    """Used by `scan.Scanner`: `read` and `forget` concern the open transaction group, `take` says that it is complete.
+
+    An origin is domain and server id, 4 bytes each, little-endian (MariaDB), or 16 bytes of server uuid and the tag
+    (MySQL).
+    """
+
+    def __init__(self) -> None:
+        self._runs = []
+        self._origin_length = self._last_origin_length = 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def read(self, kind: cython.int, event: Bytes, length: cython.longlong) -> cython.bint:
+        """Set the GTID of the open group from an event whose body has `length` bytes.
+
+        Returns False for a malformed body.
+        """
+        self._origin_length = read_gtid(kind, event, length, self._origin, cython.address(self._number))
+        return self._origin_length != 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def forget(self) -> cython.void:
+        """Begin a group, which has no GTID so far."""
+        self._origin_length = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def take(self) -> cython.int:
+        """Complete the open group: its GTID, if it has one, extends the last run or begins another."""
+        if self._origin_length == 0:
+            return 0
+        # numbers of a MariaDB server have gaps if other domains count too; only the last one matters
+        if (
+            self._origin_length != self._last_origin_length
+            or (self._origin_length != MARIADB_ORIGIN and self._number != self._last_number + 1)
+            or memcmp(self._origin, self._last_origin, self._origin_length) != 0
+        ):
+            self._keep()
+            self._last_origin_length = self._origin_length
+            memcpy(self._last_origin, self._origin, self._origin_length)
+            self._first_number = self._number
+        self._last_number = self._number
+        self._origin_length = 0
+        return 0
+
+    @cython.cfunc
+    def open_gtid(self):
+        """Return the GTID of the open group, (origin, number), or None."""
+        if self._origin_length == 0:
+            return None
+        origin: bytes = cython.cast(cython.p_char, self._origin)[: self._origin_length]
+        return (origin, self._number)
+
+    @cython.cfunc
+    def runs(self):
+        """Return the runs of the complete groups, [(origin, first, last)], oldest first."""
+        self._keep()
+        return self._runs
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _keep(self) -> cython.int:
+        """Add the current run to those that `runs` returns, and end it."""
+        if self._last_origin_length != 0:
+            origin: bytes = cython.cast(cython.p_char, self._last_origin)[: self._last_origin_length]
+            self._runs.append((origin, self._first_number, self._last_number))
+        self._last_origin_length = 0
+        return 0

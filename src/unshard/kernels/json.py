@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="no-any-return, attr-defined"
-"""MySQL's binary JSON to the text that MySQL itself prints for it.
+"""Converts MySQL's binary JSON to the text that MySQL itself prints for it.
 
-A document is a type byte and a value. A container holds: how many members it has, its size in bytes; for an object
-an entry a key (offset, length in two bytes); an entry a value (type byte, then the offset or, where it fits in there,
-the value itself); then keys and values. Counts, sizes and offsets have two bytes in a small container, four in a
-large one; offsets count from the container's own start. All is little-endian. (The format is told in comments of
-MySQL's json_binary.h.)
+A document is a type byte and a value. A container consists of: the number of its members; its size in bytes; for an
+object, one entry for each key (its offset, and its length in two bytes); one entry for each value (its type byte, then
+its offset or, if it fits there, the value itself); then keys and values. Counts, sizes and offsets have two bytes in a
+small container, four in a large one. Offsets count from the container's own start. Everything is little-endian. (The
+format is described in comments of MySQL's json_binary.h.)
 
 A document whose values overlap is refused: no byte is read twice, so time and text are linear in its size.
 """
@@ -42,7 +42,10 @@ _DEEPEST = cython.declare(cython.int, 100)  # MySQL's own limit
 @cython.cfunc
 @cython.exceptval(check=False)
 def _open(level: cython.pointer[Container], kind: cython.int, at: Bytes, end: Bytes) -> cython.bint:
-    """Take in the container of type byte `kind`, 0 to 3, at `at`; False where it doesn't fit before `end`."""
+    """Read the header of the container of type byte `kind`, 0 to 3, at `at`.
+
+    Returns False if it doesn't fit before `end`.
+    """
     level.large = kind & 1
     level.keyed = kind < 2
     width: cython.int = 4 if level.large else 2
@@ -64,7 +67,7 @@ def _open(level: cython.pointer[Container], kind: cython.int, at: Bytes, end: By
 @cython.cfunc
 @cython.exceptval(check=False)
 def _key(level: cython.pointer[Container], size: cython.pointer[cython.Py_ssize_t]) -> Bytes:
-    """The next member's key, or NULL where it lies outside of the container."""
+    """Return the next member's key, or NULL if it lies outside the container."""
     width: cython.int = 4 if level.large else 2
     entry: Bytes = level.start + 2 * width + cython.cast(cython.Py_ssize_t, level.next) * (width + 2)
     offset: uint32_t = u32(entry) if level.large else u16(entry)
@@ -77,7 +80,7 @@ def _key(level: cython.pointer[Container], size: cython.pointer[cython.Py_ssize_
 @cython.cfunc
 @cython.exceptval(check=False)
 def _value(level: cython.pointer[Container], kind: cython.pointer[cython.int]) -> Bytes:
-    """The next member's value and its type byte, or NULL where it lies outside of the container."""
+    """Return the next member's value and its type byte, or NULL if it lies outside the container."""
     width: cython.int = 4 if level.large else 2
     entry: Bytes = level.start + level.header - cython.cast(cython.Py_ssize_t, level.count - level.next) * (1 + width)
     offset: uint32_t = u32(entry + 1) if level.large else u16(entry + 1)
@@ -92,7 +95,10 @@ def _value(level: cython.pointer[Container], kind: cython.pointer[cython.int]) -
 @cython.cfunc
 @cython.exceptval(check=False)
 def _put_document(column: Sink, at: Bytes, end: Bytes) -> cython.bint:
-    """Append the text of the document that `at` to `end` are. False with the column's `failure` set."""
+    """Append the text of the document between `at` and `end`.
+
+    Returns False, with the column's `failure` set, on an error.
+    """
     levels = cython.declare(Container[100])
     signs: cython.p_const_char = b"{}[], : null"
     depth: cython.int = 0
@@ -156,7 +162,7 @@ def _put_document(column: Sink, at: Bytes, end: Bytes) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_json(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """A JSON column's value behind its length in four bytes: `Reader` of columns.pxd."""
+    """Read a JSON column's value, which follows its length in four bytes. See `Reader` in columns.pxd."""
     if end - at < 4 or end - at - 4 < u32(at):
         return fail(column, TRUNCATED)
     end = at + 4 + u32(at)
@@ -164,10 +170,10 @@ def read_json(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 
 
 def to_text(documents: Any) -> Any:
-    """The texts of a `pa.BinaryArray` of documents, as a `pa.StringArray`; NULL stays NULL.
+    """Convert a `pa.BinaryArray` of documents to a `pa.StringArray` of their texts; NULL stays NULL.
 
-    The text is not checked to be UTF-8. Raises ValueError, with the row's number, for what is no document, and
-    where all texts together pass 2 GiB.
+    The text is not checked to be UTF-8. Raises ValueError, with the row's number, for a value that is no document, and
+    if all texts together exceed 2 GiB.
     """
     if documents.type != pa.binary():
         raise TypeError("documents are binary")

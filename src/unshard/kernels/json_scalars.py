@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="no-any-return"
-"""JSON scalars out of MySQL's binary JSON; those of a type that JSON has not are opaque to it."""
+"""Reads the scalars of MySQL's binary JSON. Values of types that JSON lacks are stored in it as opaque values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cython.cimports.unshard.kernels.columns import INVALID, TRUNCATED, Bytes, S
 from cython.cimports.unshard.kernels.json_text import put_double, put_number, put_quoted, put_raw, put_signed
 from cython.cimports.unshard.kernels.numbers import put_decimal
 
-# Types of the server's own numbering that an opaque value may have, and that are printed in a way of their own.
+# Types of opaque values, by the server's numbers, that have a printed form of their own.
 _TIMESTAMP = cython.declare(cython.int, 7)
 _DATE = cython.declare(cython.int, 10)
 _TIME = cython.declare(cython.int, 11)
@@ -38,10 +38,10 @@ _fill()
 @cython.cfunc
 @cython.exceptval(check=False)
 def _put_moment(column: Sink, kind: cython.int, packed: int64_t) -> cython.bint:
-    """A temporal value in quotes, from the server's packed form, with six fraction digits (DATE: no clock).
+    """Append a temporal value in quotes, from the server's packed form, with six fraction digits (DATE: no time).
 
-    From the right: microseconds 24 bits, second 6, minute 6, hour 5, day 5, year * 13 + month. TIME has an hour of
-    10 bits and may be negative.
+    From the right: microseconds 24 bits, second 6, minute 6, hour 5, day 5, year * 13 + month. TIME has an hour of 10
+    bits and may be negative.
     """
     out: cython.pointer[u8] = room(column, 40)
     if out == cython.NULL:
@@ -97,7 +97,7 @@ def _put_moment(column: Sink, kind: cython.int, packed: int64_t) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _put_base64(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize_t) -> cython.bint:
-    """`"base64:type15:…"`, in lines of 76 letters, whose breaks are escaped."""
+    """Append `"base64:type15:…"`, in lines of 76 letters, with escaped line breaks."""
     head: cython.p_const_char = b'"base64:type'
     if not put_raw(column, cython.cast(Bytes, head), 12) or not put_number(column, kind, False):
         return False
@@ -135,7 +135,7 @@ def _put_base64(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize
 @cython.cfunc
 @cython.exceptval(check=False)
 def _put_opaque(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize_t) -> cython.bint:
-    """A value of a type that JSON has not, by the server's number for the type."""
+    """Append a value of a type that JSON lacks, by the server's number for the type."""
     packed: int64_t = 0
     if kind == _DECIMAL:  # precision and scale, then as in a row; up to nine groups of nine digits
         if size < 2 or not 0 < at[0] <= 81 or at[1] > at[0]:
@@ -156,14 +156,15 @@ def _put_opaque(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize
 @cython.cfunc
 @cython.exceptval(check=False)
 def _sized(at: Bytes, end: Bytes, size: cython.pointer[cython.Py_ssize_t]) -> Bytes:
-    """The address behind a length of one to five bytes, seven bits each, lowest first; NULL where it is none."""
+    """Return the address after a length of one to five bytes, seven bits each, lowest first; NULL if it is invalid."""
     value: uint64_t = 0
     shift: cython.int = 0
     while shift < 35 and at < end:
-        value |= cython.cast(uint64_t, at[0] & 0x7F) << shift
+        byte: cython.uchar = at[0]
+        value |= cython.cast(uint64_t, byte & 0x7F) << shift
         shift += 7
         at += 1
-        if not at[-1] & 0x80:
+        if not byte & 0x80:
             if value > cython.cast(uint64_t, end - at):
                 return cython.NULL
             size[0] = cython.cast(cython.Py_ssize_t, value)
@@ -174,7 +175,10 @@ def _sized(at: Bytes, end: Bytes, size: cython.pointer[cython.Py_ssize_t]) -> By
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_scalar(column: Sink, kind: cython.int, at: Bytes, end: Bytes) -> cython.Py_ssize_t:
-    """Append the scalar of type byte `kind` at `at`; how many bytes it takes there, or -1."""
+    """Append the scalar of type byte `kind` at `at`.
+
+    Returns the number of bytes that it takes there, or -1 on an error.
+    """
     literals: cython.p_const_char = b"nulltruefalse"
     value: int64_t = 0
     real: cython.double = 0

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="no-any-return"
 """Writers of JSON text as MySQL prints it: strings, whole numbers, doubles.
 
-Each appends to the column's data and gives False, with the column's `failure` set, where it can't.
+Each appends to the column's data. On an error it returns False, with the column's `failure` set.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _fill()
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_raw(column: Sink, text: Bytes, size: cython.Py_ssize_t) -> cython.bint:
+    """Append the bytes unchanged."""
     out: cython.pointer[u8] = room(column, size)
     if out == cython.NULL:
         return False
@@ -49,7 +50,7 @@ def put_raw(column: Sink, text: Bytes, size: cython.Py_ssize_t) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_quoted(column: Sink, text: Bytes, size: cython.Py_ssize_t) -> cython.bint:
-    """A string in quotes, escaped as the server does it: what JSON asks for, and nothing more."""
+    """Append a string in quotes, escaped as the server does it: only where JSON requires it."""
     escaped: cython.Py_ssize_t = 0
     index: cython.Py_ssize_t
     letter: u8
@@ -88,6 +89,7 @@ def put_quoted(column: Sink, text: Bytes, size: cython.Py_ssize_t) -> cython.bin
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_number(column: Sink, value: uint64_t, negative: cython.bint) -> cython.bint:
+    """Append the digits of a number, after a minus sign if it is `negative`."""
     digits = cython.declare(u8[24])
     at: cython.int = 24
     while True:
@@ -105,6 +107,7 @@ def put_number(column: Sink, value: uint64_t, negative: cython.bint) -> cython.b
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_signed(column: Sink, value: int64_t) -> cython.bint:
+    """Append a signed number."""
     if value < 0:
         return put_number(column, 0 - cython.cast(uint64_t, value), True)
     return put_number(column, cython.cast(uint64_t, value), False)
@@ -113,10 +116,10 @@ def put_signed(column: Sink, value: int64_t) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_double(column: Sink, value: cython.double) -> cython.bint:
-    """The shortest digits that read back the same, laid out as the server does.
+    """Append the shortest digits that read back as the same number, in the server's layout.
 
-    Without an exponent from 1e-15 on and below 1e15, and wherever digits stand behind the point; `.0` marks a
-    whole number as a double.
+    No exponent from 1e-15 on and below 1e15, nor if there are digits after the point; `.0` marks a whole number as a
+    double.
     """
     if value - value != 0:  # neither NaN nor infinity is JSON
         column.failure = INVALID
@@ -169,7 +172,7 @@ def put_double(column: Sink, value: cython.double) -> cython.bint:
 def _put_digits(
     column: Sink, digits: Bytes, count: cython.int, point: cython.int, negative: cython.bint
 ) -> cython.bint:
-    """The number 0.`digits` times ten to the power of `point`."""
+    """Append the number 0.`digits` times ten to the power of `point`."""
     out: cython.pointer[u8] = room(column, 48)
     if out == cython.NULL:
         return False

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="no-any-return"
-"""Arrow columns to SQL text, and keys to partitions. No Python object is made for a row or a value."""
+"""Converts Arrow columns to SQL text, and keys to partitions. No Python object is made for a row or a value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from unshard.errors import BinlogError
 
 @cython.cfunc
 def _writer(kind: Any, bare: cython.bint) -> Writer:
-    """The writer for an Arrow type. Raises TypeError for one that no column has."""
+    """Return the writer for an Arrow type. Raises TypeError for one that no column has."""
     if kind == pa.int64():
         return write_int64
     if kind == pa.uint64():
@@ -71,7 +71,7 @@ def _writer(kind: Any, bare: cython.bint) -> Writer:
 
 @cython.cfunc
 def _address(buffer: Any) -> Bytes:
-    """The start of an Arrow buffer, NULL for None."""
+    """Return the start of an Arrow buffer, NULL for None."""
     address: cython.size_t = 0 if buffer is None else buffer.address
     return cython.cast(Bytes, address)
 
@@ -92,16 +92,19 @@ def _lay_out(piece: cython.pointer[Piece], column: Any, bare: cython.bint) -> cy
 
 
 def render(columns: list[Any], prefixes: list[bytes], suffix: bytes, bare: list[bool] | None = None) -> Any:
-    """SQL text of every row: `prefixes[0] literal(column 0) prefixes[1] literal(column 1) … suffix`.
+    """Return the SQL text of every row: `prefixes[0] literal(column 0) prefixes[1] literal(column 1) … suffix`.
 
     Args:
         columns: Arrow arrays of one length (slices as well) of type int*, uint*, float32, float64, string, binary or
             null.
-        bare: by column, whether its strings are written without quotes (DECIMAL); none where left out.
+        prefixes: the text before each column's literal.
+        suffix: the text after the last literal.
+        bare: by column, whether its strings are written without quotes (DECIMAL). If omitted, all are quoted.
 
-    Returns a `pa.BinaryArray` without NULLs whose data buffer holds the texts one behind the other. NULL is `NULL`,
-    strings have backslash escapes (so no NO_BACKSLASH_ESCAPES in the session), binary is `x'..'`, floats have their
-    shortest exact text. Raises BinlogError BINLOG-028 past 2 GiB, ValueError for NaN and infinity.
+    The result is a `pa.BinaryArray` without NULLs whose data buffer holds the texts one after the other. NULL is
+    written as `NULL`, strings have backslash escapes (so the session must not have NO_BACKSLASH_ESCAPES), binary is
+    `x'..'`, and floats have their shortest exact text. Raises BinlogError BINLOG-028 beyond 2 GiB, ValueError for NaN
+    and infinity.
     """
     count: cython.Py_ssize_t = len(columns)
     if count == 0 or len(prefixes) != count or (bare is not None and len(bare) != count):
@@ -184,7 +187,7 @@ _SECOND = cython.declare(uint64_t, 0x94D049BB133111EB)
 @cython.inline
 @cython.exceptval(check=False)
 def _mix(value: uint64_t) -> uint64_t:
-    """Spread every bit over all (the finaliser of splitmix64)."""
+    """Spread every bit over all others (the finaliser of splitmix64)."""
     value = (value ^ (value >> 30)) * _FIRST
     value = (value ^ (value >> 27)) * _SECOND
     return value ^ (value >> 31)
@@ -193,7 +196,7 @@ def _mix(value: uint64_t) -> uint64_t:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _hash(at: Bytes, size: cython.Py_ssize_t) -> uint64_t:
-    """Eight bytes a step, little-endian; the length is mixed in, so that trailing zeros count."""
+    """Hash eight bytes at a time, little-endian. The length is included, so that trailing zeros count."""
     found: uint64_t = _STEP ^ cython.cast(uint64_t, size)
     word: uint64_t = 0
     while size >= 8:
@@ -207,9 +210,10 @@ def _hash(at: Bytes, size: cython.Py_ssize_t) -> uint64_t:
 
 
 def hash_of(keys: Any) -> Any:
-    """A stable 64-bit hash of every key of a `pa.BinaryArray` without NULLs, as numpy uint64.
+    """Return a stable 64-bit hash of every key of a `pa.BinaryArray` without NULLs, as numpy uint64.
 
-    The same in every process, release and platform that is little-endian: plans are repeated with it.
+    It is the same in every process and release and on every little-endian platform, because a repeated plan must give
+    the same partitions.
     """
     if keys.type != pa.binary() or keys.null_count:
         raise TypeError("keys are binary and never NULL")
@@ -228,5 +232,5 @@ def hash_of(keys: Any) -> Any:
 
 
 def partition_of(keys: Any, partitions: int) -> Any:
-    """The partition, 0 to `partitions` - 1, of every key, as numpy int32: `hash_of` modulo `partitions`."""
+    """Return the partition, 0 to `partitions` - 1, of every key, as numpy int32: `hash_of` modulo `partitions`."""
     return (hash_of(keys) % np.uint64(partitions)).astype(np.int32)

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
-"""Readers of numeric column values: integers, FLOAT, DOUBLE, YEAR, DECIMAL, and the integers inside ENUM and SET.
+"""Readers of numeric column values: integers, FLOAT, DOUBLE, YEAR, DECIMAL, and the integers in ENUM and SET.
 
-Each follows the contract of `Reader` in columns.pxd. Integers are little-endian on the wire and become eight
-bytes in Arrow; DECIMAL becomes its exact text.
+Each follows the contract of `Reader` in columns.pxd. Integers are little-endian in the binlog and become eight bytes in
+Arrow; DECIMAL becomes its exact text.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def _put(column: Sink, value: int64_t) -> cython.void:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_int8(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a TINYINT."""
     if end - at < 1:
         return fail(column, TRUNCATED)
     _put(column, cython.cast(cython.schar, at[0]))
@@ -34,6 +35,7 @@ def read_int8(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_uint8(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a TINYINT UNSIGNED."""
     if end - at < 1:
         return fail(column, TRUNCATED)
     _put(column, at[0])
@@ -43,6 +45,7 @@ def read_uint8(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_int16(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a SMALLINT."""
     if end - at < 2:
         return fail(column, TRUNCATED)
     _put(column, cython.cast(cython.short, at[0] | (at[1] << 8)))
@@ -52,6 +55,7 @@ def read_int16(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_uint16(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a SMALLINT UNSIGNED."""
     if end - at < 2:
         return fail(column, TRUNCATED)
     _put(column, at[0] | (at[1] << 8))
@@ -61,6 +65,7 @@ def read_uint16(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_int24(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a MEDIUMINT: three bytes, whose highest bit is the sign."""
     if end - at < 3:
         return fail(column, TRUNCATED)
     value: cython.int = at[0] | (at[1] << 8) | (at[2] << 16)
@@ -71,6 +76,7 @@ def read_int24(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_uint24(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a MEDIUMINT UNSIGNED: three bytes."""
     if end - at < 3:
         return fail(column, TRUNCATED)
     _put(column, at[0] | (at[1] << 8) | (at[2] << 16))
@@ -80,6 +86,7 @@ def read_uint24(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_int32(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read an INT."""
     if end - at < 4:
         return fail(column, TRUNCATED)
     value: cython.int = 0
@@ -91,6 +98,7 @@ def read_int32(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_uint32(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read an INT UNSIGNED."""
     if end - at < 4:
         return fail(column, TRUNCATED)
     value: uint32_t = 0
@@ -102,7 +110,7 @@ def read_uint32(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_int64(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Eight bytes as they stand: BIGINT of either sign, and DOUBLE."""
+    """Read eight bytes unchanged: BIGINT, signed or not, and DOUBLE."""
     if end - at < 8:
         return fail(column, TRUNCATED)
     memcpy(column.data + column.length, at, 8)
@@ -113,6 +121,7 @@ def read_int64(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_float(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Read a FLOAT: four bytes, unchanged."""
     if end - at < 4:
         return fail(column, TRUNCATED)
     memcpy(column.data + column.length, at, 4)
@@ -123,7 +132,7 @@ def read_float(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_year(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """One byte counted from 1900; 0 is the year 0000."""
+    """Read one byte that counts from 1900; 0 is the year 0000."""
     if end - at < 1:
         return fail(column, TRUNCATED)
     _put(column, at[0] + 1900 if at[0] else 0)
@@ -133,7 +142,7 @@ def read_year(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_little_endian(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """An unsigned integer of `size` bytes, 1 to 8: the number of an ENUM's member, the bits of a SET."""
+    """Read an unsigned integer of `size` bytes, 1 to 8: the number of an ENUM's member, or the bits of a SET."""
     if end - at < column.size:
         return fail(column, TRUNCATED)
     value: uint64_t = 0
@@ -148,7 +157,7 @@ def read_little_endian(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 @cython.inline
 @cython.exceptval(check=False)
 def _group(at: Bytes, size: cython.int, mask: u8) -> uint32_t:
-    """A big-endian group of digits; negative numbers have every byte inverted (`mask` 0xff)."""
+    """Return the value of a big-endian group of digits. In a negative number every byte is inverted (`mask` 0xff)."""
     value: uint32_t = 0
     i: cython.int
     for i in range(size):
@@ -160,7 +169,7 @@ def _group(at: Bytes, size: cython.int, mask: u8) -> uint32_t:
 @cython.inline
 @cython.exceptval(check=False)
 def _bytes_of(digits: cython.int) -> cython.int:
-    """Bytes that 0 to 9 decimal digits are packed in."""
+    """Return the number of bytes into which 0 to 9 decimal digits are packed."""
     return (digits + 1) >> 1 if digits < 7 else 4
 
 
@@ -178,10 +187,10 @@ def _limit(digits: cython.int) -> uint32_t:
 @cython.cfunc
 @cython.exceptval(check=False)
 def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: cython.int) -> Bytes:
-    """DECIMAL: nine digits in four bytes, big-endian; the short groups stand outermost, at either end.
+    """Append a DECIMAL: nine digits in four bytes, big-endian; the shorter groups are the outermost, at either end.
 
-    The first bit is the sign, turned over so that the bytes sort: 1 for positive. `whole` is the number of
-    digits before the point, `scale` after it; 1 to 81 in all.
+    The first bit is the inverted sign, so that the bytes sort: 1 for positive. `whole` is the number of digits before
+    the point, `scale` of those after it; 1 to 81 in all.
     """
     first: cython.int = whole % 9
     last: cython.int = scale % 9
@@ -194,7 +203,7 @@ def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: c
     digits = cython.declare(u8[96])
     out: cython.pointer[u8] = digits
     mask: u8 = 0 if at[0] & 0x80 else 0xFF
-    # The sign bit belongs to the first group, wherever that is; it is taken off in a copy.
+    # The sign bit is part of the first group, wherever that is. It is removed in a copy.
     head = cython.declare(u8[4])
     size: cython.int
     count: cython.int
@@ -245,5 +254,5 @@ def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: c
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """DECIMAL with `size` digits before the point, `scale` after it."""
+    """Read a DECIMAL with `size` digits before the point and `scale` after it."""
     return put_decimal(column, at, end, column.size, column.scale)

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False, disable-error-code="valid-type,no-any-return"
-"""The replica stream's inner loop: packets off the socket become checked binlog events, in place.
+"""The replica stream's inner loop: turns packets from the socket into checked binlog events, in place.
 
-An event is taken when its length is that of its packet, its `log_pos` says that it starts where the one before it
-ended, and its CRC32 fits. MariaDB since 11.4 writes no `log_pos` (0) inside a transaction unless
-`binlog_legacy_event_pos` is on; the events at its ends have theirs, so one that is missing between them is noticed.
-The same chain walks the events of a relay file, where no packet headers stand between them.
+An event is accepted if its length is that of its packet, its `log_pos` says that it starts where the previous event
+ended, and its CRC32 matches. MariaDB since 11.4 writes no `log_pos` (0) inside a transaction unless
+`binlog_legacy_event_pos` is on. The first and last events of a transaction have theirs, so a missing event between them
+is noticed. The same chain checks the events of a relay file, which has no packet headers between them.
 """
 
 from __future__ import annotations
@@ -74,16 +74,19 @@ def _u64(at: cython.p_const_uchar) -> uint64_t:
 @cython.inline
 @cython.exceptval(check=False)
 def _knows_place(kind: cython.int) -> cython.bint:
-    """Whether every server writes this event's `log_pos`: the ends of a transaction."""
+    """Return whether every server writes this event's `log_pos`.
+
+    That is so for the first and last events of a transaction.
+    """
     return kind in (_XID, _PAYLOAD, _MYSQL_GTID, _ANONYMOUS_GTID, _TAGGED_GTID, _MARIADB_GTID)
 
 
 @cython.cclass
 class EventChain:
-    """The events of one binlog file from `position` on, each checked against the one before.
+    """The events of one binlog file from `position` on, each checked against the previous one.
 
-    `position` is the byte offset in the file after the last event taken, `checksum` whether its events end in a
-    CRC32, `timestamp` the last event's time (seconds, 0 before the first), `events` how many were taken.
+    `position` is the byte offset in the file after the last accepted event, `checksum` whether its events end in a
+    CRC32, `timestamp` the last event's time (seconds, 0 before the first), `events` the number of accepted events.
     """
 
     position = cython.declare(uint64_t, visibility="public")
@@ -110,19 +113,19 @@ class EventChain:
         self._runs = []
 
     def begin(self, position: int) -> None:
-        """Go on in another file or elsewhere in this one; a transaction that had not ended is forgotten."""
+        """Continue in another file or at another position of this one. A transaction that had not ended is dropped."""
         self.position = position
         self._state = _CLOSED
 
     def unpack(
         self, buffer: cython.uchar[::1], view: memoryview, start: int, end: int, limit: int
     ) -> tuple[int, int, int]:
-        """Strip the packet headers from `buffer[start:end]` and check the events; returns (stop, taken, made).
+        """Strip the packet headers from `buffer[start:end]` and check the events. Returns (stop, taken, made).
 
-        The events stand in `buffer[start:made]`, one after another; packets up to `taken` are used up. `stop` says
-        why it ended there: MORE (the next packet isn't whole), SPECIAL (the packet at `taken` is none to append
-        unseen: OK byte not 0, format, rotate, heartbeat, artificial), LARGE (longer than `limit` bytes), or one of
-        the BAD reasons for the packet at `taken`. `view` is the same memory as `buffer`.
+        The events are then in `buffer[start:made]`, one after another; packets up to `taken` are consumed. `stop` says
+        why it stopped: MORE (the next packet isn't complete), SPECIAL (the caller has to look at the packet at `taken`:
+        OK byte not 0, format, rotate, heartbeat, artificial), LARGE (longer than `limit` bytes), or one of the BAD
+        reasons for the packet at `taken`. `view` is the same memory as `buffer`.
         """
         at: cython.Py_ssize_t = start
         out: cython.Py_ssize_t = start
@@ -155,10 +158,10 @@ class EventChain:
         return verdict, at, out
 
     def walk(self, data: cython.const[cython.uchar][::1], view: memoryview, end: int) -> int:
-        """Take the events of a relay file from `position` to `end`; `position` then tells how far they are good.
+        """Check the events of a relay file from `position` to `end`.
 
-        Returns MORE (ended at `end`, or inside an event that `end` cuts off), SPECIAL (a format or rotate event is
-        next: `append` takes it) or a BAD reason.
+        Afterwards `position` is the end of the last good event. Returns MORE (stopped at `end`, or inside an event that
+        `end` cuts off), SPECIAL (the next event is a format or rotate event, for `append`) or a BAD reason.
         """
         last: cython.Py_ssize_t = end
         size: cython.Py_ssize_t
@@ -179,14 +182,14 @@ class EventChain:
         return MORE
 
     def append(self, event: cython.const[cython.uchar][::1]) -> int:
-        """Take one event of any type; returns 0 or a BAD reason."""
+        """Check and accept one event of any type. Returns 0 or a BAD reason."""
         if event.shape[0] < _HEADER:
             return BAD_LENGTH
         verdict: cython.int = self._inspect(cython.address(event[0]), memoryview(event), 0, event.shape[0])
         return verdict
 
     def take_gtids(self) -> list[tuple[bytes, int, int]]:
-        """The GTIDs of the transactions that ended since the last call, as runs (origin, first, last).
+        """Return the GTIDs of the transactions that ended since the last call, as runs (origin, first, last).
 
         `origin` is 16 bytes of server uuid and the tag (MySQL), or domain and server id, 4 bytes each, little-endian
         (MariaDB).
@@ -238,7 +241,7 @@ class EventChain:
     @cython.cfunc
     @cython.exceptval(check=True)
     def _follow(self, event: cython.p_const_uchar, size: cython.Py_ssize_t) -> cython.int:
-        """Keep the GTID of the open transaction until the event that ends it."""
+        """Remember the GTID of the open transaction until the event that ends it."""
         kind: cython.int = event[4]
         if kind == _MARIADB_GTID and size >= _HEADER + 13:
             self._end_transaction()
@@ -256,7 +259,7 @@ class EventChain:
         elif kind == _TAGGED_GTID:
             self._end_transaction()
             trailer: cython.int = _CRC if self.checksum else 0
-            # a body that can't be read is left to those who follow the log
+            # a malformed body is reported by the reader of the relay log
             self._origin_length = read_tagged(
                 event + _HEADER, size - _HEADER - trailer, self._origin, cython.address(self._number)
             )

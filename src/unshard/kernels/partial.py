@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, has-type, var-annotated, type-arg, no-any-return, misc"
-"""Where row images go that lack columns, or whose JSON documents may be differences.
+"""The sink for row images that lack columns, or whose JSON documents may be differences.
 
-The columns of a `PartialSink` are those that its images have, before or after; one that this image lacks is a NULL.
+The columns of a `PartialSink` are those that its images have, before or after. A column that one image lacks is NULL in
+its row.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _DELETE = cython.declare(cython.int, 4)
 class PartialSink(RowSink):
     """A RowSink for images of some columns.
 
-    `before` and `after` have a byte for each column of `layout`, 1 where images of that kind hold it. `documents` is
-    how many JSON columns the whole table has. `diffs` gets (row number, bitmap) for each after image that holds
-    differences; the bitmap has a bit for each JSON column of the table.
+    `before` and `after` have a byte for each column of `layout`: 1 if images of that kind contain the column.
+    `documents` is the number of JSON columns in the whole table. `diffs` gets (row number, bitmap) for each after image
+    that contains differences; the bitmap has a bit for each JSON column of the table.
     """
 
     def __init__(
@@ -52,9 +53,9 @@ class PartialSink(RowSink):
     @cython.cfunc
     @cython.exceptval(check=False)
     def read_some(self, at: Bytes, end: Bytes, op: cython.int, seq: int64_t) -> Bytes:
-        """As `read`, for an image that holds the columns of `before` (UPDATE_BEFORE, DELETE) or `after`.
+        """Read as `read`, for an image with the columns of `before` (UPDATE_BEFORE, DELETE) or `after`.
 
-        Its NULL bitmap has a bit for each of those only; the others get a NULL.
+        Its NULL bitmap has bits only for those columns; the others get NULL.
         """
         nulls: Bytes = at
         kind: bytes = self.before if op in (_BEFORE, _DELETE) else self.after
@@ -95,9 +96,10 @@ class PartialSink(RowSink):
 
     @cython.cfunc
     def read_options(self, at: Bytes, end: Bytes, offset: int64_t) -> Bytes:
-        """Pass the value options before an after image; those that are not 0 go to `diffs` with the row's number.
+        """Read the value options before an after image.
 
-        Bit 0 alone is known: then a bitmap follows that tells which of the JSON columns hold differences.
+        If they are not 0, they are added to `diffs` with the row's number. Only bit 0 is known. It means that a bitmap
+        follows, which says which of the JSON columns contain differences.
         """
         self.failed = -1
         if end - at < 1:

@@ -3,8 +3,8 @@
 # mypy: disable-error-code="attr-defined, assignment, type-arg, no-any-return"
 """The loop from row events to Arrow columns.
 
-`read_events` walks the events of a byte range and appends every row image to the `RowSink` of its table. No
-Python object is made for a row or a value; per TABLE_MAP event there is one call of the resolver.
+`read_events` walks the events of a byte range and appends every row image to the `RowSink` of its table. No Python
+object is made for a row or a value; the resolver is called once for each TABLE_MAP event.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ _LAST_COMPRESSED = cython.declare(cython.int, 171)
 
 
 class Resolver(Protocol):
-    """Who knows the tables. `parse` is asked once for each different TABLE_MAP, `choose` at every one."""
+    """Knows the tables. `parse` is called once for each different TABLE_MAP, `choose` at every one."""
 
     def parse(self, body: bytes, offset: int) -> Any:
-        """The value of a TABLE_MAP's body behind its table id."""
+        """Return the parsed value of a TABLE_MAP's body after its table id."""
 
     def choose(self, table_map: Any, offset: int) -> Any:
-        """The RowSink that its rows go to, or the LeftOut that counts them."""
+        """Return the RowSink for the table's rows, or the LeftOut that counts them."""
 
     def special(self, table_map: Any, before: bytes | None, after: bytes | None, diffs: bool, offset: int) -> Any:
-        """The PartialSink for images that lack columns or (`diffs`) may hold differences of JSON documents.
+        """Return the PartialSink for images that lack columns or (`diffs`) may contain differences of JSON documents.
 
-        Asked once for each such event of a table that was chosen. `before` and `after` are its bitmaps of the
-        columns present, None for the image that an INSERT or a DELETE has not.
+        Called once for each such event of a chosen table. `before` and `after` are the event's bitmaps of the columns
+        present; None for the image that an INSERT or a DELETE lacks.
         """
 
     def unpack(self, code: int, body: bytes, offset: int) -> bytes:
-        """The plain form of a compressed event's body: the events of a payload, or the body of a row event."""
+        """Return the uncompressed body of a compressed event: the events of a payload, or the body of a row event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a range held: changes decoded (an UPDATE is one), and row events decoded."""
+    """The contents of a range: decoded changes (an UPDATE is one), and decoded row events."""
 
     changes: int
     events: int
@@ -67,7 +67,7 @@ class Counts:
 
 @cython.cclass
 class _Tally:
-    """What has been decoded so far."""
+    """The counts so far. `seq` is the next free sequence number."""
 
     seq: int64_t
     events: int64_t
@@ -75,7 +75,7 @@ class _Tally:
 
 @cython.cclass
 class _Mapped:
-    """What one table id stands for at the moment."""
+    """The table that a table id currently means."""
 
     body: bytes
     table_map: object
@@ -103,7 +103,7 @@ def _table_id(at: Bytes) -> uint64_t:
 
 @cython.cfunc
 def _map_table(maps: dict, at: Bytes, stop: Bytes, offset: int64_t, resolver: object) -> cython.void:
-    """Bind a table id; a body seen before under the id is not parsed again."""
+    """Bind a table id. A body that was seen before under the id is not parsed again."""
     if stop - at < 8:
         raise RowFault("event", offset, "a TABLE_MAP ends within its header")
     key: object = _table_id(at)
@@ -133,10 +133,10 @@ def _read_rows(
     offset: int64_t,
     seq: int64_t,
 ) -> int64_t:
-    """All rows of one event, from the column count on. Returns the next free `seq`."""
+    """Read all rows of one event, from the column count on. Returns the next free `seq`."""
     sink: RowSink = mapped.sink
     count: cython.Py_ssize_t = at[0] if stop - at > 0 else 0
-    if stop - at > 3 and at[0] == 252:  # counts above 250 take two bytes more
+    if stop - at > 3 and at[0] == 252:  # counts above 250 take two more bytes
         count = at[1] | (at[2] << 8)
         at += 2
     at += 1
@@ -176,7 +176,7 @@ def _read_special(
     offset: int64_t,
     seq: int64_t,
 ) -> int64_t:
-    """As `_read_rows`, for images of some columns, and for after images that begin with value options."""
+    """Read as `_read_rows`, for images of some columns, and for after images that begin with value options."""
     if (sink.shown_after if op == _INSERT else sink.shown_before) == 0:
         raise RowFault("image", offset, "its row images hold no column", sink)
     if not sink.mark(offset):
@@ -196,7 +196,7 @@ def _read_special(
 
 @cython.cfunc
 def _rows_header(kind: cython.int, at: Bytes, stop: Bytes, offset: int64_t) -> Bytes:
-    """The address of the column count: behind table id 6, flags 2 and, in version 2, the extra data."""
+    """Return the address of the column count: after table id 6, flags 2 and, in version 2, the extra data."""
     if stop - at < 10:
         raise RowFault("event", offset, "a row event ends within its header")
     if kind < 30:
@@ -217,11 +217,11 @@ def read_events(
     seq_base: cython.longlong,
     maps: tuple[int, ...] = (),
 ) -> Counts:
-    """Decode the events of `data[start:end]` into the sinks that `resolver` gives.
+    """Decode the events of `data[start:end]` into the sinks that `resolver` returns.
 
-    `tail` is the length of the checksum behind each event. `passed` has a 1 at the number of every event type that
-    holds no rows and may be passed over. `maps` are offsets of TABLE_MAP events before `start` that its first rows
-    need. Raises RowFault; the sinks are then of no use.
+    `tail` is the length of the checksum after each event. `passed` has a 1 at the number of every event type that has
+    no rows and may be skipped. `maps` are offsets of TABLE_MAP events before `start` that the first rows need. Raises
+    RowFault; the sinks can't be used after that.
     """
     view = cython.declare(Py_buffer)
     if len(passed) != 256:
@@ -255,7 +255,7 @@ def _map_before(
 
 @cython.cfunc
 def _unpacked(resolver: object, kind: cython.int, at: Bytes, stop: Bytes, offset: int64_t) -> bytes:
-    """The plain form of what lies between `at` and `stop`."""
+    """Return the uncompressed form of the bytes between `at` and `stop`."""
     return resolver.unpack(kind, PyBytes_FromStringAndSize(cython.cast(cython.p_char, at), stop - at), offset)
 
 
@@ -271,7 +271,7 @@ def _walk(
     maps: dict,
     outer: int64_t,
 ) -> object:
-    """The events of `base[start:end]`; `outer` is the offset of the payload that they were packed in, else -1."""
+    """Decode the events of `base[start:end]`. `outer` is the offset of the payload that contained them, or -1."""
     mapped: _Mapped
     offset: cython.Py_ssize_t = start
     place: int64_t  # of the event in the file

@@ -1,6 +1,6 @@
 # cython: language_level=3
 # C layout of scan.py's Scanner.
-from unshard.kernels.gtid_runs cimport GtidRuns
+from unshard.kernels.gtids cimport GtidRuns
 from unshard.kernels.seen_names cimport SeenNames
 from unshard.kernels.wire cimport Bytes
 

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The header walk: from binlog bytes to whole transactions, without a Python object for an ordinary event.
+"""The header walk: finds whole transactions in binlog bytes, without a Python object for an ordinary event.
 
-`Scanner` reads each event's header, checks length, position and CRC32, and follows the transaction groups. It hands
-back to `binlog/index.py` at everything that needs a decision. `binlog/events.py` gives the kind of each code.
-An event's body is read only when the whole event lies inside the data, and each read is checked against its end.
+`Scanner` reads each event's header, checks length, position and CRC32, and follows the transaction groups. It returns
+to `binlog/index.py` at everything that needs a decision. `binlog/events.py` gives the kind of each event code.
+
+An event's body is read only if the whole event lies inside the data, and each read is checked against its end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import cython
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels import kinds
 from cython.cimports.unshard.kernels.checksum import intact
-from cython.cimports.unshard.kernels.gtid_runs import GtidRuns
+from cython.cimports.unshard.kernels.gtids import GtidRuns
 from cython.cimports.unshard.kernels.row_header import lacks_columns, unpacked_size
 from cython.cimports.unshard.kernels.seen_names import SeenNames
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
@@ -31,21 +32,21 @@ _KINDS = (
 )
 _REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body payload"
 KINDS = {name: number for number, name in enumerate(_KINDS.split())}
-"""What an event can be to the walk, for `binlog/events.py`; the numbers are those of kinds.pxd."""
+"""The kinds of events that the walk distinguishes, for `binlog/events.py`. The numbers are those of kinds.pxd."""
 
 REASONS = {name: number for number, name in enumerate(_REASONS.split())}
-"""Why `Scanner.run` handed back; the numbers are those of kinds.pxd."""
+"""The reasons for which `Scanner.run` returns. The numbers are those of kinds.pxd."""
 
 
 @cython.final
 @cython.cclass
 class Scanner:
-    """One walk over `data[start:size]`. Made, run and closed by `binlog.index.walk`.
+    """One walk over `data[start:size]`. Created, run and closed by `binlog.index.walk`.
 
-    After `run` handed back, `offset`, `event` and `length` tell the event it stands at (not yet walked over).
-    `end` is the last boundary between groups; `transactions`, `row_events`, the timestamps (unix seconds), `tables`,
-    `partial_images` (an image lacks columns), `unpacked` (bytes that compressed events unpack to) and the GTIDs speak
-    of the whole groups before it, `group_*` of the open one. The budget is one of bytes read and bytes unpacked.
+    After `run` returned, `offset`, `event` and `length` describe the event at which it stopped (not yet walked over).
+    `end` is the last boundary between groups. `transactions`, `row_events`, the timestamps (Unix seconds), `tables`,
+    `partial_images` (an image lacks columns), `unpacked` (bytes of uncompressed events) and the GTIDs refer to the
+    complete groups before `end`, `group_*` to the open group. The budget counts bytes read and bytes unpacked.
     """
 
     def __init__(
@@ -78,13 +79,13 @@ class Scanner:
         self.event = self.group_flags = self.length = 0
 
     def close(self) -> None:
-        """Let go of the data, so that a mapped file can be closed while an error still holds this frame."""
+        """Release the data, so that a mapped file can be closed while an error still references this frame."""
         self._data = None
         self._base = cython.NULL
         self._size = self.offset
 
     def go_on(self, data: cython.const[cython.uchar][::1]) -> None:
-        """The events behind those walked over stand in `data`, from its first byte on; `offset` counts from there."""
+        """Continue with `data`, which holds the events after those walked over. `offset` counts from its first byte."""
         if data.shape[0] == 0:
             raise ValueError("no bytes to go on with")
         self._data = data
@@ -95,11 +96,11 @@ class Scanner:
         self._names.forget()
 
     def exceeds(self, size: int) -> bool:
-        """Whether the group at `offset`, unpacked to `size` bytes, needs a walk of its own."""
+        """Return whether the group at `offset`, unpacked to `size` bytes, needs a walk of its own."""
         return self.transactions > 0 and self._used() + size > self._budget
 
     def run(self) -> int:
-        """Walk on until something needs a decision; one of `REASONS`."""
+        """Walk on until something needs a decision. Returns one of `REASONS`."""
         reason: cython.int = kinds.GO
         while reason == kinds.GO:
             reason = self._step()
@@ -107,16 +108,16 @@ class Scanner:
 
     @property
     def in_group(self) -> bool:
-        """Whether the event at `offset` stands inside a group that needs an end of its own."""
+        """True if the event at `offset` is inside a group that needs an explicit end."""
         return self.state == kinds.OPEN
 
     @property
     def grouped(self) -> bool:
-        """Whether the event at `offset` belongs to a group that began before it."""
+        """True if the event at `offset` belongs to a group that began before it."""
         return self.state != kinds.OUTSIDE
 
     def open_group(self) -> None:
-        """The QUERY at `offset` begins a group of rows."""
+        """Begin a group of rows at the QUERY at `offset`."""
         if self.state == kinds.OUTSIDE:
             self._begin()
         self.state = kinds.OPEN
@@ -127,34 +128,37 @@ class Scanner:
         self.offset += self.length
 
     def close_group(self) -> None:
-        """The event at `offset` ends its group, which counts as a transaction."""
+        """End the group with the event at `offset`. The group counts as a transaction."""
         if self.state == kinds.OUTSIDE:
             self._begin()
         self._commit()
 
     def take_group(self, packed: Scanner, size: int) -> None:
-        """The event at `offset` is the rest of its group, packed: what a scanner found in the `size` bytes in it."""
+        """End the group with the event at `offset`, which contains the rest of the group, compressed.
+
+        `packed` is the scanner that walked over the `size` bytes in it.
+        """
         self.group_rows, self.group_partial = packed.row_events, packed.partial_images
         self._group_tables = list(packed.tables)
         self.group_unpacked = size
         self._commit()
 
     def drop_group_rows(self) -> None:
-        """Forget the rows and tables of the open group: it was rolled back."""
+        """Forget the rows and tables of the open group, which was rolled back."""
         self.group_rows = self.group_partial = 0
         self._group_tables = []
 
     @property
     def group_tables(self):
-        """Schema and name of the tables of the open group that no group before it in this walk has."""
+        """Schema and name of those tables of the open group that no earlier group of this walk has."""
         return self._group_tables
 
     def group_gtid(self):
-        """The GTID of the open group, (origin, number) as in `gtids`, or None."""
+        """Return the GTID of the open group, (origin, number) as in `gtids`, or None."""
         return self._gtids.open_gtid()
 
     def gtids(self):
-        """Runs of GTIDs of the whole groups, as `gtid_runs` tells."""
+        """Return runs of the GTIDs of complete groups, in the form of `gtids`."""
         return self._gtids.runs()
 
     @cython.cfunc
@@ -221,7 +225,7 @@ class Scanner:
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def _bound(self, at: Bytes, kind: cython.int) -> cython.int:
-        """The events between groups, and those that open one."""
+        """Handle the events between groups, and those that open a group."""
         if kind == kinds.REFUSED:
             return kinds.AT_REFUSED
         if kind == kinds.PAYLOAD and self.state == kinds.ANNOUNCED:
@@ -258,7 +262,7 @@ class Scanner:
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def _query(self, at: Bytes) -> cython.int:
-        """Walk over BEGIN, COMMIT and SAVEPOINT as servers write them; hand back at any other text."""
+        """Walk over BEGIN, COMMIT and SAVEPOINT as servers write them; return at any other text."""
         body: cython.longlong = self._body()
         skipped: cython.longlong
         length: cython.longlong
@@ -289,20 +293,23 @@ class Scanner:
     @cython.inline
     @cython.exceptval(check=False)
     def _body(self) -> cython.longlong:
-        """Bytes of the event at `offset` between its header and its checksum."""
+        """Return the bytes of the event at `offset` between its header and its checksum."""
         return self.length - HEADER - self._trailer
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def _used(self) -> cython.longlong:
-        """Bytes from the start of the walk to the end of the event at `offset`, and those that they unpack to."""
+        """Return the bytes from the walk's start to the end of the event at `offset`, and those unpacked from them."""
         return self.offset + self.length - self._start + self.unpacked + self.group_unpacked
 
     @cython.cfunc
     @cython.exceptval(check=False)
     def _may_go_on(self) -> cython.bint:
-        """Whether a part of a group may stand here: in an open one, or first in the walk (after a CREATE … SELECT)."""
+        """Return whether a part of a group may be here.
+
+        It may in an open group, and first in the walk (after CREATE … SELECT).
+        """
         if self.state == kinds.OUTSIDE and self.offset == self._start:
             self._begin()
             self.state = kinds.OPEN
@@ -339,7 +346,10 @@ class Scanner:
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def _table(self, body: Bytes, length: cython.longlong) -> cython.int:
-        """Note the table of a kinds.TABLE_MAP unless it was seen just before; False where the names leave the body."""
+        """Record the table of a kinds.TABLE_MAP unless it was seen just before.
+
+        Returns False if the names go beyond the body.
+        """
         schema: cython.longlong
         name: cython.longlong
         total: cython.longlong

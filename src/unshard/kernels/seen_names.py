@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, has-type, no-any-return"
-"""Names that were met just before, so that the same table in each transaction is no new Python object each time."""
+"""Remembers recently seen names, so that a table that recurs in each transaction needs no new Python object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ FNV_PRIME = cython.declare(cython.uint, 16777619)
 @cython.final
 @cython.cclass
 class SeenNames:
-    """Used by `scan.Scanner`. Keeps places in its data, not names: `forget` before these bytes are others."""
+    """Used by `scan.Scanner`.
+
+    Keeps offsets into its data and not names, so `forget` must be called before the data changes.
+    """
 
     def __init__(self) -> None:
         self.forget()
@@ -25,12 +28,13 @@ class SeenNames:
     @cython.cfunc
     @cython.exceptval(check=False)
     def forget(self) -> cython.void:
+        """Forget all names."""
         memset(self._length, 0, cython.sizeof(self._length))
 
     @cython.cfunc
     @cython.exceptval(check=False)
     def is_new(self, data: Bytes, at: cython.longlong, length: cython.int) -> cython.bint:
-        """Whether the `length` > 0 bytes at `at` of `data` are other ones than the last of their hash."""
+        """Return whether the `length` > 0 bytes at `at` of `data` differ from the last ones in their hash slot."""
         index: cython.int
         mixed: cython.uint = FNV_BASIS
         slot: cython.int

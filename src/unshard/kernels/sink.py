@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, has-type, type-arg, no-any-return"
-"""Where the row images of one table go: a growing Arrow column for each of its columns.
+"""The destination of one table's row images: a growing Arrow column for each of its columns.
 
-Memory is C's own until `take` hands it to Arrow buffers without a copy. Values are read by numbers.py, times.py,
-strings.py and json.py.
+Memory is allocated in C, until `take` hands it to Arrow buffers without a copy. Values are read by numbers.py,
+times.py, strings.py and json.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import int64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.unshard.kernels.addresses import read_inet4, read_inet6, read_uuid
 from cython.cimports.unshard.kernels.columns import (
     Bytes,
     ColumnSink,
@@ -45,27 +44,38 @@ from cython.cimports.unshard.kernels.numbers import (
     read_uint32,
     read_year,
 )
-from cython.cimports.unshard.kernels.old_times import (
+from cython.cimports.unshard.kernels.strings import (
+    read_bytes,
+    read_fixed,
+    read_inet4,
+    read_inet6,
+    read_padded,
+    read_text,
+    read_uuid,
+)
+from cython.cimports.unshard.kernels.texts import put_of
+from cython.cimports.unshard.kernels.times import (
+    read_date,
+    read_datetime,
     read_datetime_hires,
     read_datetime_old,
+    read_time,
     read_time_hires,
     read_time_old,
+    read_timestamp,
     read_timestamp_hires,
     read_timestamp_old,
 )
-from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_text
-from cython.cimports.unshard.kernels.texts import put_of
-from cython.cimports.unshard.kernels.times import read_date, read_datetime, read_time, read_timestamp
 
 REASONS = ("", "goes beyond the end of its event", "is no value of its type", "passes 2 GiB", "does not fit in memory")
-"""What `RowFault.reason` says of a value, by the `Failure` of columns.pxd."""
+"""The value of `RowFault.reason` for each `Failure` of columns.pxd."""
 
 
 class RowFault(Exception):
-    """Bytes that can't be read: `offset` is the event's, `column` an index or -1 where the event itself is bad.
+    """Bytes that can't be read. `offset` is the event's, `column` is an index, or -1 if the event itself is bad.
 
-    `kind` is `event` (broken framing), `type` (an event of a kind that is not handled), `image` (row images without a
-    column), `unmapped` (rows without a TABLE_MAP) or `value`.
+    `kind` is `event` (broken framing), `type` (an event of an unsupported type), `image` (row images without a column),
+    `unmapped` (rows without a TABLE_MAP) or `value`.
     """
 
     def __init__(self, kind: str, offset: int, reason: str, sink: RowSink | None = None, column: int = -1) -> None:
@@ -79,7 +89,7 @@ class RowFault(Exception):
 
 @cython.cclass
 class Block:
-    """One piece of C memory, freed with the last Arrow buffer on it."""
+    """A block of C memory, freed together with the last Arrow buffer that uses it."""
 
     def __dealloc__(self) -> None:
         free(self.memory)
@@ -87,7 +97,7 @@ class Block:
 
 @cython.cfunc
 def hand_over(memory: cython.p_void, size: cython.Py_ssize_t) -> object:
-    """An Arrow buffer that owns `memory`, which is cut to `size` bytes first."""
+    """Return an Arrow buffer that owns `memory`, which is first cut to `size` bytes."""
     if size == 0:
         free(memory)
         return pa.py_buffer(b"")
@@ -100,7 +110,7 @@ def hand_over(memory: cython.p_void, size: cython.Py_ssize_t) -> object:
 @cython.cfunc
 @cython.exceptval(check=False)
 def _reader(kind: str) -> Reader:
-    """The reader of that name, NULL for none."""
+    """Return the reader of that name, NULL for an unknown name."""
     if kind == "int8":
         return read_int8
     if kind == "uint8":
@@ -166,7 +176,7 @@ def _reader(kind: str) -> Reader:
 
 @cython.cclass
 class LeftOut:
-    """In the place of a sink: the table's row events are counted in `events`, and not read."""
+    """Takes the place of a sink for a table whose row events are counted in `events` but not read."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -176,8 +186,8 @@ class LeftOut:
 class RowSink:
     """The growing columns of one table, with `op` and `seq` of every row.
 
-    `layout` holds a tuple (reader, width, size, scale, table) a column: the names of `_reader` and of `put_of`, and
-    the fields of `ColumnSink`. `label` is the caller's own value for the table.
+    `layout` has a tuple (reader, width, size, scale, table) for each column: the names of `_reader` and of `put_of`,
+    and the fields of `ColumnSink`. `label` is the caller's own value for the table.
     """
 
     def __init__(self, layout: list[tuple[str, int, int, int, bytes | None]], label: Any) -> None:
@@ -217,7 +227,7 @@ class RowSink:
     @cython.cfunc
     @cython.exceptval(check=False)
     def grow(self) -> cython.bint:
-        """Room for twice the rows."""
+        """Make room for twice as many rows. Returns False if memory is short."""
         capacity: cython.Py_ssize_t = 2 * self.capacity if self.capacity else 16
         ops: cython.p_void = realloc(self.ops, capacity)
         if ops == cython.NULL:
@@ -237,7 +247,10 @@ class RowSink:
     @cython.cfunc
     @cython.exceptval(check=False)
     def read(self, at: Bytes, end: Bytes, op: cython.int, seq: int64_t) -> Bytes:
-        """Append one row image. NULL with `failed` set where it can't be read; the sink is then of no use."""
+        """Append one row image.
+
+        Returns NULL, with `failed` set, if it can't be read; the sink can't be used after that.
+        """
         nulls: Bytes = at
         count: cython.Py_ssize_t = self.count
         row: cython.Py_ssize_t = self.rows
@@ -270,7 +283,7 @@ class RowSink:
     @cython.cfunc
     @cython.exceptval(check=False)
     def mark(self, offset: int64_t) -> cython.bint:
-        """Note that the next row is of the event at `offset`."""
+        """Record that the next row comes from the event at `offset`."""
         if self.marks_length + 16 > self.marks_capacity and not reserve(
             cython.address(self.marks), cython.address(self.marks_capacity), self.marks_length + 16
         ):
@@ -282,7 +295,7 @@ class RowSink:
         return True
 
     def offset_of(self, row: cython.Py_ssize_t) -> int:
-        """The offset of the event that row number `row` came from. Also after `take`."""
+        """Return the offset of the event that row number `row` came from. May be called after `take`."""
         offset: int64_t = 0
         first: int64_t = 0
         at: cython.Py_ssize_t = 0
@@ -295,7 +308,10 @@ class RowSink:
         return offset
 
     def offsets(self) -> Any:
-        """The offset of the event that each row came from, as an Arrow buffer of int64. Before `take`."""
+        """Return the offset of the event that each row came from, as an Arrow buffer of int64.
+
+        To be called before `take`.
+        """
         size: cython.Py_ssize_t = self.rows * 8
         found: cython.pointer[int64_t] = cython.cast(cython.pointer[int64_t], malloc(size + 1))
         if found == cython.NULL:
@@ -316,15 +332,15 @@ class RowSink:
         return hand_over(found, size)
 
     def fault(self, offset: int) -> RowFault:
-        """Why the last row image could not be read."""
+        """Return why the last row image could not be read."""
         if self.failed < 0:
             return RowFault("event", offset, "a row image goes beyond the end of its event", self)
         return RowFault("value", offset, REASONS[self.columns[self.failed].failure], self, self.failed)
 
     def take(self) -> tuple[int, Any, Any, list[tuple[Any, Any, Any, int]]]:
-        """Rows, ops, seqs and for each column (data, offsets or None, validity or None, nulls), as Arrow buffers.
+        """Return rows, ops, seqs and by column (data, offsets or None, validity or None, nulls), as Arrow buffers.
 
-        The memory goes over to the buffers; may be called once.
+        The buffers take over the memory, so it may be called once.
         """
         index: cython.Py_ssize_t
         column: Sink

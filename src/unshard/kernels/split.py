@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Where a byte range that has been walked may be cut, so that its pieces decode side by side."""
+"""Finds where a byte range that has been walked may be cut, so that its pieces are decoded in parallel."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def boundaries(
     pieces: cython.longlong,
     kinds: bytes,
 ) -> list[int]:
-    """Offsets in `data[start:end]` where decoding may begin: `start`, then the one nearest to each equal share.
+    """Return offsets in `data[start:end]` at which decoding may begin: `start`, then the nearest to each equal share.
 
-    They are GTID events and a statement's first TABLE_MAP. `kinds` is the table of 256 event kinds. The range has
-    been walked before, so nothing but lengths is checked; behind a length that can't be there are no more offsets.
+    They are GTID events and the first TABLE_MAP of a statement. `kinds` is the table of 256 event kinds. The range has
+    been walked before, so only lengths are checked; after an invalid length there are no more offsets.
     """
     found: list[int] = [start]
     count: cython.longlong = 1
@@ -85,12 +85,12 @@ def slices(
     size: cython.longlong,
     kinds: bytes,
 ) -> list[tuple[int, tuple[int, ...]]]:
-    """Cuts of `data[start:end]` into pieces of about `size` bytes: where each begins, and the TABLE_MAPs it needs.
+    """Cut `data[start:end]` into pieces of about `size` bytes.
 
-    Unlike `boundaries` this also cuts between the row events of one statement; the offsets of the statement's
-    TABLE_MAPs come with such a piece. A piece is longer than `size` by one event at most; a compressed row event
-    counts with what it unpacks to, a payload is a piece of its own. The same bytes give the same pieces. The range has
-    been walked before.
+    Returns where each begins, and the TABLE_MAPs that it needs. Unlike `boundaries` this also cuts between the row
+    events of one statement; the offsets of the statement's TABLE_MAPs come with such a piece. A piece is longer than
+    `size` by one event at most. A compressed row event counts with its uncompressed size, a payload is a piece of its
+    own. The same bytes always give the same pieces. The range has been walked before.
     """
     found: list[tuple[int, tuple[int, ...]]] = [(start, ())]
     maps: list[int] = []

@@ -6,3 +6,6 @@ cdef Bytes read_bytes(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_padded(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_fixed(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_text(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_uuid(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_inet4(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_inet6(Sink column, Bytes at, Bytes end) noexcept

@@ -39,7 +39,7 @@ _fill()
 @cython.inline
 @cython.exceptval(check=False)
 def _room(text: cython.pointer[Text], size: cython.Py_ssize_t) -> cython.pointer[u8]:
-    """The place for `size` more bytes, be it none; NULL where memory is out."""
+    """Return the address for `size` more bytes, which may be 0; NULL if memory is short."""
     if text.length + size >= text.capacity and not reserve(
         cython.address(text.data), cython.address(text.capacity), text.length + size + 1
     ):
@@ -50,6 +50,7 @@ def _room(text: cython.pointer[Text], size: cython.Py_ssize_t) -> cython.pointer
 @cython.cfunc
 @cython.exceptval(check=False)
 def append(text: cython.pointer[Text], data: Bytes, size: cython.Py_ssize_t) -> cython.bint:
+    """Append the bytes; return False if memory is short."""
     out: cython.pointer[u8] = _room(text, size)
     if out == cython.NULL:
         return False
@@ -92,48 +93,56 @@ def _put_signed(text: cython.pointer[Text], value: int64_t) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_int8(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write an int8."""
     return _put_signed(text, cython.cast(cython.pointer[int8_t], piece.values)[index])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_int16(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write an int16."""
     return _put_signed(text, cython.cast(cython.pointer[int16_t], piece.values)[index])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_int32(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write an int32."""
     return _put_signed(text, cython.cast(cython.pointer[int32_t], piece.values)[index])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_int64(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write an int64."""
     return _put_signed(text, cython.cast(cython.pointer[int64_t], piece.values)[index])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_uint8(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write a uint8."""
     return _put_number(text, cython.cast(cython.pointer[uint8_t], piece.values)[index], False)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_uint16(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write a uint16."""
     return _put_number(text, cython.cast(cython.pointer[uint16_t], piece.values)[index], False)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_uint32(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write a uint32."""
     return _put_number(text, cython.cast(cython.pointer[uint32_t], piece.values)[index], False)
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_uint64(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write a uint64."""
     return _put_number(text, cython.cast(cython.pointer[uint64_t], piece.values)[index], False)
 
 
@@ -142,7 +151,8 @@ def write_uint64(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: c
 def _put_real(text: cython.pointer[Text], found: cython.p_char) -> cython.bint:
     """Append a text of PyOS_double_to_string and free it.
 
-    It gets an exponent where it has none: without one the server reads a DECIMAL, which knows no -0.
+    An exponent is added if the text has none, because the server reads a number without one as a DECIMAL, which has no
+    -0.
     """
     size: cython.Py_ssize_t = strlen(found)
     done: cython.bint = append(text, cython.cast(Bytes, found), size)
@@ -158,9 +168,9 @@ _ROUNDS_UP = cython.declare(cython.double, 3.4028234e38)
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_float(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
-    """The fewest digits, 6 to 9, that read back as the same FLOAT by way of a double, as the server reads them.
+    """Write the fewest digits, 6 to 9, that the server, which reads them as a double first, converts to the same FLOAT.
 
-    The largest FLOAT gets all of its digits: the server refuses a double beyond it, and it would be rounded up.
+    The largest FLOAT gets all of its digits: rounded up, it would be beyond the range, which the server refuses.
     """
     value: cython.float = cython.cast(cython.pointer[cython.float], piece.values)[index]
     if value - value != 0:
@@ -183,6 +193,7 @@ def write_float(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cy
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_double(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
+    """Write a DOUBLE in the shortest text that reads back as the same number; False for NaN and infinity."""
     value: cython.double = cython.cast(cython.pointer[cython.double], piece.values)[index]
     if value - value != 0:
         return False
@@ -195,7 +206,7 @@ def write_double(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: c
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_bare(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
-    """Text that is a literal already: DECIMAL."""
+    """Write text that is a literal already: DECIMAL."""
     start: int32_t = piece.offsets[index]
     return append(text, piece.values + start, piece.offsets[index + 1] - start)
 
@@ -203,7 +214,7 @@ def write_bare(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cyt
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_quoted(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
-    """A string in quotes; eight bytes at a time as long as none of them needs a backslash."""
+    """Write a string in quotes; eight bytes at a time as long as none of them needs a backslash."""
     source: Bytes = piece.values + piece.offsets[index]
     left: cython.Py_ssize_t = piece.offsets[index + 1] - piece.offsets[index]
     out: cython.pointer[u8] = _room(text, 2 * left + 2)
@@ -250,7 +261,7 @@ def write_quoted(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: c
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_binary(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
-    """x'..': also for empty values, where 0x would be no literal."""
+    """Write x'..'. It works for empty values too, for which 0x would be no literal."""
     source: Bytes = piece.values + piece.offsets[index]
     size: cython.Py_ssize_t = piece.offsets[index + 1] - piece.offsets[index]
     out: cython.pointer[u8] = _room(text, 2 * size + 3)

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, no-any-return"
-"""Text of every charset into UTF-8, appended to a column.
+"""Converts text of every character set to UTF-8, appended to a column.
 
-The `put_*` follow the contract of `Put` in columns.pxd. Tables are those of `unshard.mysql.charsets`: a character
-without an entry, one that is cut off by the end, and a lone surrogate fail the value.
+The functions `put_*` follow the contract of `Put` in columns.pxd. The tables are those of `unshard.mysql.charsets`. A
+character without an entry, one that the end cuts off, and a lone surrogate make the value fail.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _invalid(column: Sink) -> cython.bint:
 @cython.inline
 @cython.exceptval(check=False)
 def _put_entry(out: cython.pointer[u8], entry: Bytes) -> cython.int:
-    """The three bytes that a form may have at most are written in any case."""
+    """Copy an entry's UTF-8 form. Always writes three bytes, the longest form; returns the form's length."""
     out[0] = entry[1]
     out[1] = entry[2]
     out[2] = entry[3]
@@ -48,7 +48,7 @@ def _put_entry(out: cython.pointer[u8], entry: Bytes) -> cython.int:
 @cython.inline
 @cython.exceptval(check=False)
 def _put_code(out: cython.pointer[u8], code: uint32_t) -> cython.int:
-    """UTF-8 of a code point up to U+10FFFF. Writes what it returns, four at most."""
+    """Write the UTF-8 form of a code point up to U+10FFFF. Returns the number of bytes written, four at most."""
     if code < 0x80:
         out[0] = cython.cast(u8, code)
         return 1
@@ -90,7 +90,7 @@ def _put_singles(column: Sink, at: Bytes, length: cython.Py_ssize_t) -> cython.b
 @cython.inline
 @cython.exceptval(check=False)
 def _put_quad(out: cython.pointer[u8], at: Bytes, table: Bytes) -> cython.int:
-    """A character of gb18030's four bytes; 0 where there is none."""
+    """Write a character of gb18030's four-byte codes. Returns 0 if there is no such character."""
     if not (0x81 <= at[0] <= 0xFE and 0x30 <= at[1] <= 0x39 and 0x81 <= at[2] <= 0xFE and 0x30 <= at[3] <= 0x39):
         return 0
     number: cython.int = ((at[0] - 0x81) * 10 + at[1] - 0x30) * 1260 + (at[2] - 0x81) * 10 + at[3] - 0x30
@@ -106,7 +106,7 @@ def _put_quad(out: cython.pointer[u8], at: Bytes, table: Bytes) -> cython.int:
 @cython.inline
 @cython.exceptval(check=False)
 def _put_multi(column: Sink, at: Bytes, length: cython.Py_ssize_t, longest: cython.int) -> cython.bint:
-    """Characters of one and two bytes, of three behind 0x8F (`longest` 3), of four (`longest` 4)."""
+    """Convert characters of one and two bytes, of three bytes after 0x8F (`longest` 3), of four bytes (`longest` 4)."""
     out: cython.pointer[u8] = room(column, 3 * length + 4)
     if out == cython.NULL:
         return False
@@ -167,7 +167,7 @@ def _put_quads(column: Sink, at: Bytes, length: cython.Py_ssize_t) -> cython.bin
 def _put_units(
     column: Sink, at: Bytes, length: cython.Py_ssize_t, high: cython.int, paired: cython.bint
 ) -> cython.bint:
-    """Units of two bytes, the high one at `high`; `paired` lets two surrogates be one character."""
+    """Convert units of two bytes, with the high byte at `high`. `paired`: two surrogates may form one character."""
     if length & 1:
         return _invalid(column)
     out: cython.pointer[u8] = room(column, length + (length >> 1) + 4)
@@ -234,7 +234,10 @@ def _put_utf32(column: Sink, at: Bytes, length: cython.Py_ssize_t) -> cython.bin
 
 @cython.cfunc
 def put_of(kind: str, table: bytes) -> Put:
-    """The `Put` of a name of `charsets.decoding`, NULL for any other. Raises ValueError for a table of another size."""
+    """Return the `Put` for a name of `charsets.decoding`, NULL for any other.
+
+    Raises ValueError for a table of the wrong size.
+    """
     if kind in _BYTES_OF_TABLE and (table is None or len(table) != _BYTES_OF_TABLE[kind]):
         raise ValueError(f"no table of {kind}")
     if kind == "singles":

@@ -1,7 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, no-any-return"
-"""An Arrow column of text in the bytes of its charset, as a column of UTF-8: what a dump reads off a server."""
+"""Converts an Arrow column of text in any character set to UTF-8.
+
+Used for the values that a dump reads from a server.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from unshard.mysql import charsets
 
 
 class UntranslatableText(ValueError):
-    """A value that can't become UTF-8; `row` counts from the array's first."""
+    """A value that can't be converted to UTF-8. `row` counts from the array's first value."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(reason)
@@ -32,9 +35,10 @@ class UntranslatableText(ValueError):
 
 
 def transcode(values: pa.Array, charset: str) -> pa.Array:
-    """`values` (binary, in bytes of `charset`) as strings. Raises UntranslatableText, KeyError for an unknown charset.
+    """Return `values` (binary, in bytes of `charset`) as strings.
 
-    The result is valid UTF-8. The memory beside it is that of one copy.
+    Raises UntranslatableText, KeyError for an unknown charset. The result is valid UTF-8. The extra memory is that of
+    one copy.
     """
     kind, table = charsets.decoding(charset)
     if kind == "bytes":
@@ -50,9 +54,9 @@ def transcode(values: pa.Array, charset: str) -> pa.Array:
 
 
 def _checked(values: pa.Array, charset: str) -> pa.Array:
-    """Bytes that should be UTF-8, or ASCII, already. Values are looked at one by one only where some are wrong.
+    """Return bytes that should be UTF-8, or ASCII, already. Values are checked one by one only if some are invalid.
 
-    Servers hold bytes above 127 in an ascii column, and surrogates in a utf8 one; neither is text.
+    Servers may have bytes above 127 in an ascii column, and surrogates in a utf8 column; neither is text.
     """
     texts = values.view(pa.string())
     data = values.buffers()[2]
@@ -79,7 +83,7 @@ def _reason(failure: int, charset: str) -> str:
 def _translated(
     offsets: Any, data: Any, rows: cython.Py_ssize_t, kind: str, table: bytes | None, charset: str
 ) -> tuple[Any, Any]:
-    """Data and offsets of the text. NULLs have no bytes, which become no text."""
+    """Return data and offsets of the text. NULLs have no bytes, and so get an empty text."""
     column = cython.declare(ColumnSink)
     memset(cython.address(column), 0, cython.sizeof(ColumnSink))
     column.put = put_of(kind, table)

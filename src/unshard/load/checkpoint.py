@@ -1,25 +1,31 @@
-"""How far the load is, kept in the target: one row a data file, moved on in the transaction that loads its rows.
+"""The progress of the load, stored in the target: one row a data file, updated in the transaction that loads its rows.
 
 A piece is committed together with `piece = k … WHERE piece = k-1 AND step = 0 AND epoch = e`. When that finds no row,
-either the piece was loaded by an earlier attempt, or a newer process has taken the load over and this one must stop.
-`step` counts the rows of the next piece that are in the target: a piece is committed in parts where it is too large.
+either the piece was loaded by an earlier attempt, or a newer process has claimed the load and this one must stop.
+`step` counts the rows of the next piece that are in the target: a piece that is too large is committed in parts.
+
+The progress of the load is read from these rows, once for all callers (`SeenStates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import MySQLdb
 
 from unshard.errors import LoadError, Where
-from unshard.model.table import quote_name
-from unshard.mysql.connection import rows
+from unshard.load.contents import SourceTable
+from unshard.model.progress import CopyStage, TableProgress
+from unshard.model.table import TableName, quote_name
+from unshard.mysql.connection import LOOK_SECONDS, Endpoint, rows, session
 from unshard.target.filled import FilledTables
 from unshard.target.meta import DUPLICATE_COLUMN
 from unshard.target.receipts import FIRST_EPOCH
-from unshard.target.silent import claiming
+from unshard.target.transactions import claiming
 
 _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -50,13 +56,22 @@ _LATER = (
     ("step", "BIGINT NOT NULL DEFAULT 0 AFTER piece"),
     ("rules", "VARCHAR(32) NOT NULL DEFAULT '' AFTER dump"),
 )
-"""Columns that a table of an earlier version lacks. Empty `rules`: it isn't known which the file began with."""
+"""Columns that a table of an earlier version lacks. Empty `rules`: it isn't known with which rules a file was begun."""
 INIT, RUNNING, FINISHED = "init", "running", "finished"
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Where one file's load stands: pieces done, rows of the next piece done, bytes of SQL done, rows done."""
+    """The progress of one file.
+
+    Args:
+        epoch: the attempt that may load it.
+        piece: pieces done.
+        step: rows of the next piece done.
+        offset: bytes of an SQL file done.
+        done_rows: rows done.
+        size: the file's size in bytes, as the first attempt found it.
+    """
 
     epoch: int
     piece: int
@@ -69,7 +84,10 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class LoadTables:
-    """The meta tables of one task and source. Statements run on the connection that is given; driver errors come up."""
+    """The meta tables of one task and source, in the meta schema `schema`.
+
+    Statements run on the given connection; driver errors are raised unchanged.
+    """
 
     schema: str
     task: str
@@ -77,15 +95,16 @@ class LoadTables:
 
     @property
     def chunk(self) -> str:
+        """Quoted name of the table with the progress of each file."""
         return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_load_chunk')}"
 
     @property
     def status(self) -> str:
-        """DM's own table, which its users know."""
+        """DM's own table, which DM's users know."""
         return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_lightning_checkpoint_list')}"
 
     def create(self, connection: Any) -> None:
-        """Create what is missing. Idempotent."""
+        """Create the missing tables and columns. Idempotent."""
         rows(connection, f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
         rows(connection, _CHUNK.format(name=self.chunk))
         self._bring_up_to_date(connection)
@@ -107,7 +126,7 @@ class LoadTables:
                     raise
 
     def exist(self, connection: Any) -> bool:
-        """Whether `create` has been there."""
+        """Return whether `create` has made the tables."""
         found = rows(
             connection,
             "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
@@ -116,7 +135,7 @@ class LoadTables:
         return bool(found)
 
     def read_status(self, connection: Any) -> str:
-        """`init`, `running` or `finished`."""
+        """Return `init`, `running` or `finished`."""
         found = rows(
             connection,
             f"SELECT status FROM {self.status} WHERE task_name = %s AND source_name = %s",
@@ -125,11 +144,12 @@ class LoadTables:
         return str(found[0][0]) if found else INIT
 
     def any_finished(self, connection: Any) -> bool:
-        """Whether the load of any source of the task is finished: its table may have been altered since, by the log."""
+        """Return whether the load of any source of the task is finished: the log may have altered its tables since."""
         asked = f"SELECT 1 FROM {self.status} WHERE task_name = %s AND status = %s LIMIT 1"
         return self.exist(connection) and bool(rows(connection, asked, (self.task, FINISHED)))
 
     def write_status(self, connection: Any, status: str) -> None:
+        """Store the stage of the load: INIT, RUNNING or FINISHED."""
         rows(
             connection,
             f"UPDATE {self.status} SET status = %s WHERE task_name = %s AND source_name = %s",
@@ -137,10 +157,10 @@ class LoadTables:
         )
 
     def take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
-        """Register the files (name, bytes, rules) and take the next epoch, which stops every older attempt; that epoch.
+        """Register the files (name, bytes, rules) and raise the epoch, which stops older attempts; return the epoch.
 
         Waits for transactions of older attempts. Sizes of known files stay. Raises LoadError LOAD-008 when files of
-        another dump than `dump` were begun: the two are of different moments; LOAD-019 when a file was begun by other
+        another dump than `dump` were begun: the two are of different moments; LOAD-019 when a file was begun with other
         rules (`Way.fingerprint`): half of its rows would be other ones.
         """
         with claiming(connection, self.schema):
@@ -184,13 +204,13 @@ class LoadTables:
         return epoch
 
     def begun(self, connection: Any, *, any_source: bool = False) -> str:
-        """A file of the source, or of any, that rows of are in the target; empty where none is."""
+        """Return a file, of the source or of any, of which rows are in the target; "" where there is none."""
         asked = f"SELECT file FROM {self.chunk} WHERE (source = %s OR %s) AND (piece > 0 OR step > 0) LIMIT 1"
         found = rows(connection, asked, (self.source, any_source)) if self.exist(connection) else []
         return str(found[0][0]) if found else ""
 
     def states(self, connection: Any) -> dict[str, FileState]:
-        """Every file of the source, by name."""
+        """Return the state of every file of the source, by name."""
         found = rows(
             connection,
             "SELECT file, epoch, piece, step, done_bytes, done_rows, size, finished"
@@ -200,6 +220,7 @@ class LoadTables:
         return {str(name): _state(numbers) for name, *numbers in found}
 
     def state(self, connection: Any, file: str) -> FileState | None:
+        """Return how far the file is loaded; None where the source has no such file on record."""
         found = rows(
             connection,
             "SELECT epoch, piece, step, done_bytes, done_rows, size, finished"
@@ -220,7 +241,7 @@ class LoadTables:
     ) -> bool:
         """Move the file on inside the open transaction; False where it was not at `before` (piece, step).
 
-        `after` is piece, step and offset, None within a piece; `done` tells that nothing comes behind.
+        `after` is (piece, step, offset); the offset is None within a piece. `done`: the file has nothing after it.
         """
         with connection.cursor() as cursor:
             found = cursor.execute(
@@ -231,7 +252,7 @@ class LoadTables:
         return bool(found == 1)
 
     def count_rows(self, connection: Any, file: str, count: int) -> None:
-        """Add to the file's rows inside the open transaction."""
+        """Add to the file's number of rows inside the open transaction."""
         rows(
             connection,
             f"UPDATE {self.chunk} SET done_rows = done_rows + %s WHERE source = %s AND file = %s",
@@ -242,3 +263,73 @@ class LoadTables:
 def _state(row: Sequence[Any]) -> FileState:
     epoch, piece, step, offset, done_rows, size, finished = row
     return FileState(int(epoch), int(piece), int(step), int(offset), int(done_rows), int(size), bool(finished))
+
+
+# How far the load is, by its checkpoint in the target, which is read once for all who ask.
+
+
+SEEN_SECONDS = 1.0
+"""So old a look may be that serves another caller."""
+
+
+@dataclass(slots=True)
+class SeenStates:
+    """The states of all files. Any thread may ask; of those that ask at the same time one goes to the target."""
+
+    tables: LoadTables
+    endpoint: Endpoint = field(repr=False)
+    _states: Mapping[str, FileState] = field(default_factory=dict)
+    _until: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    def look(self) -> Mapping[str, FileState]:
+        """Return the states; none of them where the load has not begun. Raises TargetError, soon."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                with session(self.endpoint, "target", patience_seconds=LOOK_SECONDS) as connection:
+                    self._states = self.tables.states(connection) if self.tables.exist(connection) else {}
+                self._until = time.monotonic() + SEEN_SECONDS
+            return self._states
+
+    def forget(self) -> None:
+        """Drop the states that are kept: the next `look` reads them from the target."""
+        with self._lock:
+            self._until = 0.0
+
+
+def rows_of(table: SourceTable) -> int | None:
+    """Return the row count of a table in the dump; None where the dump does not have it."""
+    found = [file.rows for file in table.files]
+    known = [rows for rows in found if rows is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def rows_in_all(tables: Iterable[int | None], states: Mapping[str, FileState]) -> int:
+    """Return the row count of the dump, given each table's count; 0 while it can't be estimated.
+
+    Where the dump does not have the count of every table, it is estimated from the rows and bytes of the loaded files.
+    A file under way does not count: its bytes are not recorded before its end.
+    """
+    told = list(tables)
+    known = [rows for rows in told if rows is not None]
+    if told and len(known) == len(told):
+        return sum(known)
+    done = [state for state in states.values() if state.finished]
+    size = sum(state.size for state in done)
+    rows = sum(state.done_rows for state in done)
+    return rows * sum(state.size for state in states.values()) // size if size else 0
+
+
+def table_progress(
+    name: TableName, files: Sequence[str], states: Mapping[str, FileState], rows: int | None
+) -> TableProgress:
+    """Return one table's part of the load. `rows` is its row count in the dump."""
+    here = [states[file] for file in files if file in states]
+    done, size = sum(one.done_rows for one in here), sum(one.size for one in here)
+    if len(here) == len(files) and all(one.finished for one in here):
+        stage = CopyStage.LOADED
+    elif any(one.finished or one.piece or one.step for one in here):
+        stage = CopyStage.LOADING
+    else:
+        stage = CopyStage.DUMPED
+    return TableProgress(name, stage, done, rows, size)

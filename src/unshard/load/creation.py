@@ -1,16 +1,27 @@
-"""How a target gets the schemas and tables of the source, and structures that a dump of another tool leaves open.
+"""Create the source's schemas and tables in a target, and find structures that a dump of another tool does not record.
 
-| target | CREATE statement | the structure behind a bare CREATE TABLE |
+| target | CREATE statement | the structure of a bare CREATE TABLE |
 |---|---|---|
-| MySQL, MariaDB | as the source's server wrote it, under another name | an empty copy in the meta-schema tells |
+| MySQL, MariaDB | as the source's server wrote it, under another name | read from an empty copy in the meta-schema |
 | TiDB | written anew from its definition, by `schema.tidb` | computed |
 
-A DDL on TiDB waits until every server of the cluster knows of it, so there several are run at a time.
+A DDL on TiDB waits until every server of the cluster knows of it, so several are run at a time there.
+
+A table that an earlier attempt of the task has made and not filled is dropped, so that it can be made anew
+(`EmptyTables`). It is renamed first. On every server that ends the transactions that write into it, so that it can't
+get a row between the look and the DROP. A table that has a row after all gets its name back.
+
+| the process dies | then |
+|---|---|
+| before the RENAME | nothing was done |
+| after the RENAME | the next attempt gives the table its name back, if it has a row; else it drops it |
+| after the DROP | the next attempt creates the table |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -20,20 +31,22 @@ from typing import Any, Protocol, TypeVar
 from unshard.ddl.evaluate import definition_of
 from unshard.ddl.for_tidb import words_of
 from unshard.errors import LoadError, Where
+from unshard.load.checkpoint import LoadTables
 from unshard.load.contents import SourceTable
-from unshard.load.create_sql import create_database, create_table, created_end
+from unshard.load.sql_dump import create_database, create_table, created_end
 from unshard.load.widen import Side
 from unshard.log import logger
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import column_lines, read_table
+from unshard.mysql.structure import column_lines, families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import column_text, schema_options, to_table
 from unshard.schema.tidb import NotInTidbError, TidbWords
+from unshard.target.filled import FilledTables, with_rows
 
 Route = Callable[[TableName], TableName]
 OpenSession = Callable[[], AbstractContextManager[Any]]
@@ -42,33 +55,34 @@ Made = TypeVar("Made")
 
 _LOCK_SECONDS = 60
 _WRITTEN = Dialect.MARIADB
-"""Reads the SHOW CREATE TABLE of any source: what MySQL would mean by it in other ways, it says in full."""
+"""The dialect that reads SHOW CREATE TABLE of any source: where MySQL would mean something else, its text says so."""
 
 
 class Creation(Protocol):
-    """What creates on one kind of target. `at_once`: how many of its statements are best run at a time."""
+    """Creates schemas and tables on one kind of target. `at_once`: how many statements are best run at a time."""
 
     @property
-    def at_once(self) -> int: ...
+    def at_once(self) -> int:
+        """Number of statements that are best run at a time."""
 
     def database(self, statement: str, name: str) -> str:
-        """The source's CREATE DATABASE for another name, only where there is none of it."""
+        """Return the source's CREATE DATABASE for another name, with IF NOT EXISTS."""
 
     def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
-        """CREATE TABLE, only where there is none of it, whose foreign keys follow their tables' routes.
+        """Return CREATE TABLE, with IF NOT EXISTS; its foreign keys follow their tables' routes.
 
         `counter` is its next AUTO_INCREMENT value. Raises LoadError LOAD-023.
         """
 
     def structure(self, connection: Any, table: SourceTable) -> Table:
-        """The source's table behind its CREATE TABLE. Raises LoadError."""
+        """Return the structure of the source's table by its CREATE TABLE. Raises LoadError."""
 
     def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
-        """A table of the source as the target would have it, and the one that the target has, for `load.widen`."""
+        """Return a source's table as the target would have it, and the table that the target has, for `load.widen`."""
 
 
 def creation_for(connection: Any, scratch_schema: str, source: str, wished: Mapping[str, str]) -> Creation:
-    """What creates on that target. `wished` names collations that a TiDB is to have in the place of others."""
+    """Return the `Creation` for this target. `wished` maps collations to those for a TiDB to have in their place."""
     if is_tidb(connection):
         return ForTidb(words_of(connection, wished), source)
     return AsWritten(scratch_schema, source)
@@ -76,19 +90,22 @@ def creation_for(connection: Any, scratch_schema: str, source: str, wished: Mapp
 
 @dataclass(frozen=True, slots=True)
 class AsWritten:
-    """For MySQL and MariaDB."""
+    """The creation on MySQL and MariaDB."""
 
     scratch_schema: str
     source: str
     at_once: int = 1
 
     def database(self, statement: str, name: str) -> str:
+        """As `Creation`."""
         return create_database(statement, name)
 
     def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
+        """As `Creation`."""
         return create_table(table.create_sql, table.name.schema, target, route)
 
     def structure(self, connection: Any, table: SourceTable) -> Table:
+        """As `Creation`; makes the table in the scratch schema, reads it and drops it again, under a user lock."""
         copy = TableName(self.scratch_schema, f"unshard_shape_{self.source}"[:64])
         with named_lock(connection, f"unshard:{copy}"[:64]):
             rows(connection, f"USE {quote_name(copy.schema)}")
@@ -102,24 +119,27 @@ class AsWritten:
         return Table(table.name, found.columns, found.indexes, table.create_sql, found.foreign_keys)
 
     def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
+        """As `Creation`; the definitions are those of each table's CREATE TABLE."""
         return Side(copy, column_lines(copy.create_sql)), Side(there, column_lines(there.create_sql))
 
 
 @dataclass(frozen=True, slots=True)
 class ForTidb:
-    """For TiDB, which is asked nothing."""
+    """The creation on TiDB, which needs no query."""
 
     words: TidbWords
     source: str
     at_once: int = 8
 
     def database(self, statement: str, name: str) -> str:
+        """As `Creation`, with the charset's collation that TiDB has."""
         charset, collation = schema_options(statement[created_end(statement) :])
         if not charset:
             return create_database(statement, name)
         return tidb.create_database(name, collation or default_collation(charset), self.words, if_not_exists=True)
 
     def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
+        """As `Creation`, in TiDB's words; logs what TiDB lacks and the statement therefore omits."""
         text = create_table(table.create_sql, table.name.schema, target, route)
         try:
             definition = replace(_definition(target, text), counter=str(counter or ""))
@@ -133,6 +153,7 @@ class ForTidb:
         return statement
 
     def structure(self, connection: Any, table: SourceTable) -> Table:
+        """As `Creation`; reads the text without a server."""
         try:
             return to_table(_definition(table.name, table.create_sql), table.name, _WRITTEN)
         except NotUnderstoodError as error:
@@ -140,7 +161,7 @@ class ForTidb:
             raise LoadError("LOAD-023", place, str(error), {"statement": table.create_sql}) from error
 
     def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
-        """Both in TiDB's words; what the target has is written anew, for SHOW CREATE TABLE does not escape members."""
+        """Return both in TiDB's words; the target's is written anew, for SHOW CREATE TABLE does not escape members."""
         made = tidb.tidb_table(_definition(copy.name, copy.create_sql), self.words, [])
         shown = to_table(made, copy.name, Dialect.TIDB)
         known = {column.name for column in made.columns}
@@ -150,7 +171,7 @@ class ForTidb:
 
 
 def _lines(table: TableDefinition) -> Mapping[str, str]:
-    """By column what stands behind its name, with its own character set: that of the other table may be another."""
+    """Return each column's definition with its own character set: that of the other table may differ."""
     bare = TableDefinition(())
     return {
         column.name: column_text(column, bare, Dialect.TIDB).removeprefix(quote_name(column.name)).lstrip()
@@ -164,7 +185,7 @@ def _definition(name: TableName, create_sql: str) -> TableDefinition:
 
 @contextmanager
 def named_lock(connection: Any, name: str) -> Iterator[None]:
-    """Sources of one target do what follows one after the other."""
+    """Hold a named lock: sources of one target run the block one after the other."""
     rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS))
     try:
         yield
@@ -175,7 +196,7 @@ def named_lock(connection: Any, name: str) -> Iterator[None]:
 def each(
     open_session: OpenSession, work: Callable[[Any, Item], Made], items: Sequence[Item], at_once: int
 ) -> list[Made]:
-    """What `work` makes of each item, on so many sessions at a time. The first error of one ends the others."""
+    """Return the result of `work` for each item, on `at_once` sessions at a time. The first error ends the others."""
     ended = Event()
     made: list[list[Made]] = [[] for _ in range(min(at_once, len(items)))]
 
@@ -194,3 +215,64 @@ def each(
         for one in [pool.submit(run, number) for number in range(len(made))]:
             one.result()
     return [made[number % len(made)][number // len(made)] for number in range(len(items))]
+
+
+# Drop tables that an earlier attempt of the task has made and not filled, so that they can be made anew.
+
+
+_THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyTables:
+    """Tables that a task made itself and that are empty.
+
+    Statements run on the given connection; driver errors are raised unchanged.
+    """
+
+    records: FilledTables
+
+    def among(self, connection: Any, names: Iterable[TableName]) -> frozenset[TableName]:
+        """Return the tables that the task has made and that hold no row, unless foreign keys connect them.
+
+        None once a source of the task is loaded: statements of its log may have altered them.
+        """
+        if LoadTables(self.records.schema, self.records.task, "").any_finished(connection):
+            return frozenset()
+        known = self.records.read(connection)
+        made = sorted(name for name in set(names) if name in known and known[name].made)
+        empty = set(made).difference(with_rows(connection, made))
+        return frozenset(empty.difference(families(connection)) if empty else ())
+
+    def take_away(self, connection: Any, name: TableName) -> bool:
+        """Drop the table if it is one of `among`; return whether it was dropped. May run again after any death."""
+        aside = self._aside(name)
+        with named_lock(connection, f"unshard:{aside}"[:64]):
+            self._put_back(connection, name, aside)
+            if name not in self.among(connection, (name,)):
+                return False
+            rows(connection, f"RENAME TABLE {name.quoted} TO {aside.quoted}")
+            return not self._put_back(connection, name, aside)
+
+    def put_back(self, connection: Any, names: Iterable[TableName]) -> None:
+        """Give tables their names back that a death has left under another one. No table may have these names."""
+        known = self.records.read(connection)
+        for name in sorted(name for name in set(names) if name in known and known[name].made):
+            aside = self._aside(name)
+            with named_lock(connection, f"unshard:{aside}"[:64]):
+                self._put_back(connection, name, aside)
+
+    def _put_back(self, connection: Any, name: TableName, aside: TableName) -> bool:
+        """Give the table its name back, or drop it if it has no row; return whether it has its name back."""
+        if not rows(connection, _THERE, (aside.schema, aside.table)):
+            return False
+        if with_rows(connection, [aside]):
+            rows(connection, f"RENAME TABLE {aside.quoted} TO {name.quoted}")
+            return True
+        rows(connection, f"DROP TABLE {aside.quoted}")
+        return False
+
+    def _aside(self, name: TableName) -> TableName:
+        """Return the name that the table has in between."""
+        mark = f"{zlib.crc32(str(name).encode()):08x}"
+        return TableName(self.records.schema, f"{self.records.task}_emptied_{mark}")

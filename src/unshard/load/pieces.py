@@ -1,4 +1,4 @@
-"""A data file as pieces, each of which is committed on its own; the same pieces in every attempt."""
+"""Cut a data file into pieces that are committed one by one; the pieces are the same in every attempt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from unshard.dump.files import checksum
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
-from unshard.load.foreign import read_text
+from unshard.load.contents import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
 from unshard.model.table import Table
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
@@ -28,7 +28,8 @@ PIECE_BYTES = 4 << 20
 class LoadPiece:
     """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1.
 
-    A part of one (`load.split`) has its rows from number `start` on, up to `end`; None where that is the piece's own.
+    A part of a piece (`load.write.smaller`) has the piece's rows from number `start` on, up to `end`; None is the
+    piece's end. `last`: the file has no further piece.
     """
 
     number: int
@@ -40,7 +41,7 @@ class LoadPiece:
 
 
 def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[LoadPiece]:
-    """The row groups behind the first `done`, as INSERTs of at most about STATEMENT_BYTES.
+    """Yield the row groups after the first `done`, as INSERTs of at most about STATEMENT_BYTES.
 
     Raises LoadError LOAD-002 for a file that is not whole Parquet or has other columns than the table.
     """
@@ -83,7 +84,7 @@ def _mapped(batch: pa.RecordBatch, mapping: ColumnMapping, where: Where) -> pa.R
 
 
 def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
-    """Runs of rows of at most STATEMENT_BYTES, always at least one row."""
+    """Yield ranges of rows of at most STATEMENT_BYTES, always of at least one row."""
     start, total = 0, len(ends) - 1
     while start < total:
         end = int(np.searchsorted(ends, ends[start] + STATEMENT_BYTES, side="right")) - 1
@@ -94,7 +95,7 @@ def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL file in memory: the settings that its values need, and the offset of its first INSERT."""
+    """An SQL file in memory: the SET statements that its values need, and the offset of its first INSERT."""
 
     data: bytes
     settings: tuple[bytes, ...]
@@ -116,7 +117,7 @@ def open_sql(path: Path, where: Where) -> SqlText:
 
 
 def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Iterator[LoadPiece]:
-    """The statements from `offset` on, rewritten, in pieces of at least PIECE_BYTES.
+    """Yield the statements from `offset` on, rewritten, in pieces of at least PIECE_BYTES.
 
     Raises LoadError LOAD-002 for an end inside a statement, LOAD-003 for a statement that is no INSERT.
     """
@@ -135,7 +136,7 @@ def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Ite
 
 
 def check_whole(path: Path, size: int, crc32: int | None, where: Where) -> None:
-    """Hold a file against what the dump recorded of it. Raises LoadError LOAD-002."""
+    """Compare a file with what the dump recorded of it. Raises LoadError LOAD-002."""
     fault = ""
     real = path.stat().st_size if path.exists() else None
     if real is None:

@@ -1,15 +1,20 @@
-"""SQL dump files of any tool, cut into statements and rewritten for the target; bytes in, bytes out, no server."""
+"""Rewriting of a dump's SQL text for the target, without a server: bytes in, bytes out.
+
+Files of any tool are cut into statements. CREATE statements get another name: of them only names are changed, and
+engines without transactions; all else stays as the server wrote it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
+from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import TableName, quote_name
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping
 from unshard.transform.extract import Constant
@@ -43,14 +48,14 @@ _KEPT_SETTINGS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One statement: its bytes with the semicolon and the offset just behind it."""
+    """One statement: its bytes with the semicolon, and the offset after it."""
 
     sql: bytes
     end: int
 
 
 def statements(data: bytes, start: int, where: Where) -> Iterator[Text]:
-    """The statements from `start` (a statement's boundary) on; comments between them are dropped.
+    """Yield the statements from `start` (a statement's boundary) on; comments between them are dropped.
 
     Raises LoadError LOAD-002 where the text ends inside a statement.
     """
@@ -68,9 +73,9 @@ def statements(data: bytes, start: int, where: Where) -> Iterator[Text]:
 
 
 def setting(sql: bytes) -> bytes | None:
-    """The SET statement to run before a file's rows, b"" for one that doesn't matter here, None for no SET at all.
+    """Return the SET statement to run before a file's rows, b"" for one that is not needed, None for no SET at all.
 
-    Only what changes the meaning of the values is kept (character set, time zone): the rest is the load's own.
+    Only settings that change the meaning of the values are kept (character set, time zone); the load sets the others.
     """
     found = _SETTING.match(sql)
     if found is None:
@@ -80,7 +85,13 @@ def setting(sql: bytes) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """Turns a dump's INSERT into the target's. `columns` are the table's own, for INSERTs that name none."""
+    """Turns a dump's INSERT into the target's.
+
+    Args:
+        columns: the table's own, for INSERTs that name none.
+        verb: `INSERT`, `REPLACE` or `INSERT IGNORE`.
+        constants: values that each row gets after its own (extracted columns).
+    """
 
     target: TableName
     columns: tuple[str, ...]
@@ -90,7 +101,7 @@ class Rewriter:
     constants: tuple[Constant, ...] = ()
 
     def rewrite(self, sql: bytes) -> bytes:
-        """The statement for the target. Raises LoadError LOAD-003 for anything but INSERT and REPLACE."""
+        """Return the statement for the target. Raises LoadError LOAD-003 for anything but INSERT and REPLACE."""
         head = _INSERT.match(sql)
         if head is None:
             raise LoadError("LOAD-003", self.where, values={"statement": sql[:100].decode(errors="replace")})
@@ -105,7 +116,7 @@ class Rewriter:
         return self.head(columns) + values
 
     def head(self, columns: Sequence[str]) -> bytes:
-        """The statement up to its values."""
+        """Return the statement up to its values."""
         names = ",".join(quote_name(name) for name in columns)
         return f"{self.verb} INTO {self.target.quoted} ({names}) VALUES ".encode()
 
@@ -116,7 +127,7 @@ class Rewriter:
         return tuple((quoted.replace(b"``", b"`") or bare).decode() for quoted, bare in found)
 
     def _lengthened(self, values: bytes) -> bytes:
-        """Each row with the constants behind its own values."""
+        """Append the constants to each row's own values."""
         if _ROWS.fullmatch(values) is None:
             statement = values[:100].decode(errors="replace")
             raise LoadError("LOAD-003", self.where, values={"statement": statement})
@@ -124,7 +135,7 @@ class Rewriter:
         return _ROW.sub(rb"(\1," + added.replace(b"\\", b"\\\\") + b")", values)
 
     def _joined(self, values: bytes, columns: tuple[str, ...], mapping: ColumnMapping) -> bytes:
-        """The server joins the text: the dump's literal may be in any form, and NULL stays NULL. Slow: row by row."""
+        """Have the server join the text: the dump's literal may have any form, and NULL stays NULL. Slow: by rows."""
         source, target = _places(columns, mapping)
         before, after = (_quoted(text) for text in (mapping.prefix, mapping.suffix))
         out, last = [], 0
@@ -154,9 +165,9 @@ class Rewriter:
 
 
 def row_spans(statement: bytes, where: Where) -> tuple[bytes, list[tuple[int, int]]]:
-    """The statement up to its first row, and by row the (start, end) of its text with the brackets.
+    """Return the statement up to its first row, and for each row the (start, end) of its text with the brackets.
 
-    Raises LoadError LOAD-003 for what is no list of rows.
+    Raises LoadError LOAD-003 for a statement that has no list of rows.
     """
     head = _INSERT.match(statement)
     if head is None or _ROWS.fullmatch(statement, head.end()) is None:
@@ -165,7 +176,7 @@ def row_spans(statement: bytes, where: Where) -> tuple[bytes, list[tuple[int, in
 
 
 def rows_of(values: bytes, width: int, where: Where) -> Iterator[list[tuple[int, int]]]:
-    """For each row of a VALUES list the (start, end) of its literals. Raises LoadError LOAD-003 for a wrong count."""
+    """Yield the (start, end) of each row's literals in a VALUES list. Raises LoadError LOAD-003 for a wrong count."""
     depth, begin = 0, 0
     fields: list[tuple[int, int]] = []
     for token in _TOKEN.finditer(values):
@@ -197,7 +208,7 @@ def _literal(one: Constant) -> bytes:
 
 
 def _quoted(text: str) -> bytes:
-    """A text that is UTF-8 whatever character set the dump's own texts are in."""
+    """Return a text's literal as UTF-8, whatever character set the dump's own texts are in."""
     return b"_utf8mb4" + bytes(render([pa.array([text])], [b""], b"")[0].as_py())
 
 
@@ -210,3 +221,86 @@ def _integer(literal: bytes, where: Where) -> int | None:
     except ValueError as error:
         statement = literal[:100].decode(errors="replace")
         raise LoadError("LOAD-003", where, cause=str(error), values={"statement": statement}) from error
+
+
+# CREATE statements under another name.
+
+
+_NAME_TEXT = r"(?:`(?:[^`]|``)+`|[\w$]+)"
+_CREATE = re.compile(
+    rf"\s*CREATE\s+(?P<kind>DATABASE|SCHEMA|TABLE)\s+(?:/\*.*?\*/\s*)?(?:IF\s+NOT\s+EXISTS\s+)?"
+    rf"(?:(?P<schema>{_NAME_TEXT})\s*\.\s*)?(?P<name>{_NAME_TEXT})",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(
+    rf"(?P<head>^\s*CONSTRAINT\s+{_NAME_TEXT}\s+FOREIGN KEY\s+\([^)]*\)\s+REFERENCES\s+)"
+    rf"(?:(?P<schema>{_NAME_TEXT})\s*\.\s*)?(?P<name>{_NAME_TEXT})",
+    re.MULTILINE,
+)
+_OF_A_PARTITION = re.compile(rf"(?<= ENGINE = )(?:{NO_TRANSACTIONS})\b", re.IGNORECASE)
+_NOT_OF_INNODB = re.compile(r" (?:ROW_FORMAT=(?:FIXED|PAGE)|TRANSACTIONAL=\d)\b")
+_COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
+
+
+def created_name(sql: str) -> tuple[str | None, str]:
+    """Return schema, if it is given, and name of a CREATE DATABASE or CREATE TABLE. Raises ValueError for others."""
+    found = _CREATE.match(sql)
+    if found is None:
+        raise ValueError(f"no CREATE DATABASE or TABLE: {sql[:80]}")
+    return _bare(found["schema"]) if found["schema"] else None, _bare(found["name"])
+
+
+def create_database(sql: str, name: str) -> str:
+    """Return the CREATE DATABASE for another name, with IF NOT EXISTS."""
+    return f"CREATE DATABASE IF NOT EXISTS {quote_name(name)}{sql[created_end(sql) :]}"
+
+
+def create_table(sql: str, source_schema: str, target: TableName, route: Callable[[TableName], TableName]) -> str:
+    """Return the CREATE TABLE for another name, with IF NOT EXISTS; foreign keys follow their tables' routes.
+
+    A table of an engine without transactions becomes one of InnoDB (`model.shape`). Names of constraints that the
+    server made from the table's name are made from the new one (`ddl.schema_equality.own_names`).
+    """
+    sql = _with_transactions(sql)
+    own = quote_name(created_name(sql)[1])[1:-1]
+    sql = re.sub(
+        rf"^(\s*CONSTRAINT `){re.escape(own)}(_(?:chk|ibfk)_[0-9]+`)",
+        lambda found: found[1] + quote_name(target.table)[1:-1] + found[2],
+        sql,
+        flags=re.MULTILINE | re.IGNORECASE,
+    )
+
+    def reference(found: re.Match[str]) -> str:
+        schema = _bare(found["schema"]) if found["schema"] else source_schema
+        return found["head"] + route(TableName(schema, _bare(found["name"]))).quoted
+
+    return f"CREATE TABLE IF NOT EXISTS {target.quoted}{_REFERENCES.sub(reference, sql[created_end(sql) :])}"
+
+
+def without_counter(sql: str) -> str:
+    """Return the CREATE TABLE without its AUTO_INCREMENT counter."""
+    close = sql.rfind("\n)")
+    return sql[:close] + _COUNTER.sub("", sql[close:], count=1) if close >= 0 else sql
+
+
+def _with_transactions(sql: str) -> str:
+    """Return SHOW CREATE TABLE's text with InnoDB in the place of an engine without transactions and of its options."""
+    engine = WITHOUT.search(sql)
+    if engine is None:
+        return sql
+    options, by, partitions = sql[engine.end() :].partition("PARTITION BY")
+    options, comment, rest = options.partition(" COMMENT=")
+    own = f"{_NOT_OF_INNODB.sub('', options)}{comment}{rest}"
+    return f"{sql[: engine.start(1)]}InnoDB{own}{by}{_OF_A_PARTITION.sub('InnoDB', partitions)}"
+
+
+def created_end(sql: str) -> int:
+    """Return the end of the name in a CREATE DATABASE or CREATE TABLE. Raises ValueError for others."""
+    found = _CREATE.match(sql)
+    if found is None:
+        raise ValueError(f"no CREATE DATABASE or TABLE: {sql[:80]}")
+    return found.end()
+
+
+def _bare(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name

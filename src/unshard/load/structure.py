@@ -1,10 +1,10 @@
-"""The target's databases and tables: created after routing, or held against the source where they exist."""
+"""The target's databases and tables: created after routing, or compared with the source where they exist."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,8 @@ import MySQLdb
 from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
-from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
-from unshard.load.remake import EmptyTables
-from unshard.load.widen import widen
+from unshard.load.creation import Creation, EmptyTables, OpenSession, Route, each, named_lock
+from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
@@ -33,8 +32,13 @@ _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 416
 
 @dataclass(frozen=True, slots=True)
 class LoadRules:
-    """A source's rules, as functions of a source table's name. `alike`: tables that merge must have equal columns,
-    for their DDL is brought together; but for what `copied` tells that only some of the copies have."""
+    """A source's rules, as functions of a source table's name.
+
+    Args:
+        extracted: the extracted columns.
+        alike: tables that merge must have equal columns, for their DDL is coordinated.
+        copied: the sharding DDL that only some of the copies contain; their columns may differ by it.
+    """
 
     route: Route
     mapping_for: Callable[[TableName], ColumnMapping | None]
@@ -45,7 +49,10 @@ class LoadRules:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the rows of one source table, of structure `source`, get into the target."""
+    """The way of one source table's rows into the target. `source` is the table's structure.
+
+    `constants` are the values of its extracted columns.
+    """
 
     source: Table
     target: TableName
@@ -54,14 +61,14 @@ class Way:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the rules: where the rows go, and what is made of them."""
+        """A digest of the rules: which table the rows go to and how they are changed."""
         written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
         return hashlib.sha256(repr((str(self.target), written)).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A table of the dump, and what the rules make of it."""
+    """A table of the dump, and the rules for it."""
 
     table: SourceTable
     target: TableName
@@ -78,14 +85,14 @@ def prepare(
     source: str,
     records: FilledTables,
 ) -> dict[TableName, Way]:
-    """Create what the target lacks and check what it has; by source table how its rows are written.
+    """Create the tables that the target lacks, check those that it has; return, by source table, how rows are written.
 
-    `records` gets each table that was created. One that an earlier attempt of the task has created with other columns,
-    and that holds no row, is made anew.
+    Each created table is recorded in `records`. One that an earlier attempt of the task created with other columns, and
+    that holds no row, is made anew.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
     table doesn't fit, LOAD-011 and LOAD-023 where the target can't have what the source has; ConfigError CONFIG-010,
-    CONFIG-017; ShardError SHARD-029 for tables that are to be alike, and are not.
+    CONFIG-017; ShardError SHARD-029 for tables that must be alike, and are not.
     """
     copied = rules.copied
     oldest_first = sorted(contents.tables, key=lambda table: copied.count(table.name))
@@ -107,24 +114,46 @@ def prepare(
             one.table.name: one.table.structure or creation.structure(connection, one.table) for one in planned
         }
         if rules.alike:
-            _refuse_unlike(planned, structures, copied)
+            _refuse_unlike([one for one in planned if one.target not in copied.joined], structures, copied)
         empty = EmptyTables(records)
         empty.put_back(connection, (one.target for one in planned if not there_before.has(one.target)))
-        make = partial(_make_tables, open_session, structures=structures, route=rules.route, creation=creation)
+        make = partial(_make_tables, open_session, structures=structures, rules=rules, creation=creation)
         known = make(planned, there_before=_listed(connection, planned), records=records)
-        if unfit := {one.target for one in planned if _is_unfit(structures[one.table.name], known[one.target], one)}:
-            gone = {target for target in empty.among(connection, unfit) if empty.take_away(connection, target)}
+        shared = frozenset(copied.joined) | copied.ahead
+
+        def made_anew(targets: Collection[TableName]) -> bool:
+            """Make tables anew that an earlier attempt has made and that hold no row; return whether there are any."""
+            gone = {target for target in empty.among(connection, targets) if empty.take_away(connection, target)}
             anew = [one for one in planned if one.target in gone]
-            known |= make(anew, there_before=_listed(connection, anew), records=records)
+            known.update(make(anew, there_before=_listed(connection, anew), records=records))
+            return bool(gone)
+
+        made_anew(
+            {
+                one.target
+                for one in planned
+                if one.target not in shared and _is_unfit(structures[one.table.name], known[one.target], one)
+            }
+        )
         found: dict[TableName, Way] = {}
         for one in planned:
             structure, target = structures[one.table.name], one.target
             there = known[target]
             added = constants(one.extracted, structure, target, there, one.where)
-            if there is not None and target in copied.ahead:
-                there = _widened(connection, target, with_constants(structure, added), copied, creation, one.where)
+            copy = with_constants(structure, added)
+            if there is not None and target in shared:
+                # altered rather than made anew: other sources may have begun to load into it
+                alter = partial(_altered, connection, target, copy, copied, creation, one.where)
+                try:
+                    there = alter()
+                except ShardError:
+                    if not made_anew({target}):
+                        raise
+                    there = alter()
+                if there is not None and misfits(copy, there) and made_anew({target}):
+                    there = alter()
                 known[target] = there
-            faults = misfits(with_constants(structure, added), there) if there else ["it is gone again"]
+            faults = misfits(copy, there) if there else ["it is gone again"]
             if faults or there is None:
                 values = {"target": str(target), "faults": "; ".join(faults)}
                 raise LoadError("LOAD-004", one.where, values=values)
@@ -148,13 +177,13 @@ def _make_tables(
     *,
     there_before: Collection[TableName],
     structures: Mapping[TableName, Table],
-    route: Route,
+    rules: LoadRules,
     creation: Creation,
     records: FilledTables,
 ) -> dict[TableName, Table | None]:
-    """Create the tables that are not there, several at once; by name what the target has then.
+    """Create the missing tables, several at once; return by name the tables that the target then has.
 
-    `there_before`: those that are there, as far as the names tell.
+    `there_before`: those that exist, by their names.
     """
     groups: dict[TableName, list[_Planned]] = {}
     for one in planned:
@@ -166,7 +195,9 @@ def _make_tables(
         if there is None:
             constants(first.extracted, structures[first.table.name], target, None, first.where)
             counter = max((one.table.counter or 0 for one in group), default=0)
-            text = creation.table(first.table, target, route, counter, first.where)
+            joined = rules.copied.joined.get(target)
+            made = replace(first.table, create_sql=joined.create_sql) if joined is not None else first.table
+            text = creation.table(made, target, rules.route, counter, first.where)
             rows(connection, f"USE {quote_name(target.schema)}")
             _create(connection, text, f"table {target}", first.where)
             records.note_made(connection, target)
@@ -177,12 +208,15 @@ def _make_tables(
 
 
 def _is_unfit(structure: Table, there: Table | None, one: _Planned) -> bool:
-    """Whether the target's table lacks columns of the copy or has others. Columns that a route fills are not asked."""
+    """Return whether the target's table lacks columns of the copy or has others.
+
+    False for a table with extracted columns.
+    """
     return there is not None and not one.extracted and bool(misfits(structure, there))
 
 
 def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, Table], copied: DdlInSnapshot) -> None:
-    """Raises ShardError SHARD-029 where columns differ; their order may."""
+    """Raise ShardError SHARD-029 where columns differ; their order may."""
     firsts: dict[tuple[TableName, int], Table] = {}
     for one in planned:
         other = structures[one.table.name]
@@ -194,10 +228,29 @@ def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, T
             raise ShardError("SHARD-029", one.where, values={"target": str(one.target), "why": why})
 
 
+def _altered(
+    connection: Any, target: TableName, copy: Table, copied: DdlInSnapshot, creation: Creation, where: Where
+) -> Table | None:
+    """Return the target's table, altered to take what all tables that merge into it have."""
+    if target in copied.joined:
+        return _joined(connection, copied.joined[target], creation, where)
+    return _widened(connection, target, copy, copied, creation, where)
+
+
+def _joined(connection: Any, joined: Table, creation: Creation, where: Where) -> Table | None:
+    """Return the target's table, altered to take what the joined one does; sources run this one after the other."""
+    with named_lock(connection, f"unshard:{joined.name}"[:64]):
+        there = read_table(connection, joined.name)
+        if there is None:
+            return None
+        mine, its = creation.sides(joined, there)
+        return read_table(connection, joined.name) if take_all(connection, its, mine, where) else there
+
+
 def _widened(
     connection: Any, target: TableName, copy: Table, copied: DdlInSnapshot, creation: Creation, where: Where
 ) -> Table | None:
-    """The target's table, with what the copy needs; sources do so one after the other."""
+    """Return the target's table, altered to take the copy's rows; sources run this one after the other."""
     with named_lock(connection, f"unshard:{target}"[:64]):
         there = read_table(connection, target)
         if there is None:
@@ -209,26 +262,29 @@ def _widened(
 
 
 def _listed(connection: Any, planned: Sequence[_Planned]) -> frozenset[TableName]:
-    """The target tables that are there now."""
+    """Return the target tables that exist now."""
     now = _Listing(connection)
     return frozenset(one.target for one in planned if now.has(one.target))
 
 
 class _Listing:
-    """What the target had before, read once a schema: ten thousand tables are not asked for one by one."""
+    """The target's tables before the load, read once a schema: ten thousand tables are not asked for one by one."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._tables: dict[str, set[str]] = {}
 
     def has_schema(self, schema: str) -> bool:
-        """Whether the schema is there; from then on it is taken to be."""
+        """Return whether the schema exists; later calls return True."""
         known = schema in self._tables
         self._of(schema)
         return known or bool(rows(self._connection, _SCHEMA, (schema,)))
 
     def has(self, table: TableName) -> bool:
-        """Whether it was there; a name that differs in case may be the same table and is found when it is created."""
+        """Return whether the table existed.
+
+        A name that differs in case may be the same table, which its creation shows.
+        """
         return table.table in self._of(table.schema)
 
     def _of(self, schema: str) -> set[str]:
@@ -249,7 +305,7 @@ def _create(connection: Any, statement: str, what: str, where: Where) -> None:
 
 
 def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
-    """Set each target's AUTO_INCREMENT counter to the largest of its sources, never lower than it is. Idempotent.
+    """Raise each target's AUTO_INCREMENT counter to the largest of its sources, never lower than it is. Idempotent.
 
     A named lock keeps the sources of one target from setting it back between reading and writing.
     """

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from unshard.dump.outcome import enclose
 from unshard.dump.read import dumped_columns
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, Where, enclose
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.contents import DataFile
 from unshard.load.pieces import LoadPiece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
@@ -36,7 +35,15 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class LoadWork:
-    """One task's files, and over how many connections it loads them."""
+    """One task's files, and over how many connections it loads them.
+
+    Args:
+        tables: the meta tables, which have the files' checkpoints.
+        epoch: that of the load's claim.
+        directory: the dump's folder.
+        gate: the limits of the target.
+        into_tidb: whether the target is a TiDB.
+    """
 
     endpoint: Endpoint
     tables: LoadTables
@@ -50,18 +57,18 @@ class LoadWork:
 
 
 def load_files(payload: bytes) -> bytes:
-    """Spark task: load the files of a pickled LoadWork; their number as outcome.
+    """Spark task: load the files of a pickled LoadWork; the number of files as outcome.
 
-    Safe to run again and at the same time as another attempt: what one has committed, the other skips.
+    Safe to run again and at the same time as another attempt: it skips the pieces that another has committed.
     """
     work: LoadWork = pickle.loads(payload)
     return enclose(lambda: _load_files(work))
 
 
 def _load_files(work: LoadWork) -> int:
-    """Each connection takes the next file that none has. The first error ends the others behind their piece."""
+    """Let each connection take the next file that none has. The first error ends the others after their piece."""
     ended = Event()
-    waiting = iter(work.files)  # `next` on it is whole for each thread
+    waiting = iter(work.files)  # threads may call `next` on it at once
 
     def load() -> None:
         writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate, work.gate)
@@ -121,8 +128,11 @@ def _pieces(
 
 
 def _check_bytes(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
-    """On TiDB text has another character set than in the source, and a file with the bytes of the source's is not
-    converted. Raises LoadError LOAD-024."""
+    """Raise LoadError LOAD-024 for a text column whose bytes TiDB would not convert.
+
+    On TiDB text has another character set than in the source, and the text of a file with the source's bytes is not
+    converted.
+    """
     if not any(b"BINARY" in setting.upper() for setting in settings):
         return
     for column in way.source.columns:
@@ -131,7 +141,7 @@ def _check_bytes(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
 
 
 def _check_joined(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
-    """mydumper writes the bytes of a column as they are: a text can be joined to some of them only."""
+    """Raise LoadError LOAD-016 where a mapping's text can't be joined to a column's bytes, as mydumper writes them."""
     mapping = way.mapping
     if mapping is None or not mapping.of_text or not any(b"BINARY" in setting.upper() for setting in settings):
         return

@@ -1,4 +1,4 @@
-"""A duplicate key in a load: whether all tables that are merged there have that unique key."""
+"""The load unit: a dump folder into the target, every row once, however often the process is killed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from unshard.crash_point import reach
 from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
-from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
 from unshard.dump.unit import RunTasks
-from unshard.errors import LoadError, UnshardError, Where
-from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
-from unshard.load.contents import Contents, allowed, contents_of
+from unshard.errors import LoadError, UnshardError, Where, disclose
+from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables, SeenStates, rows_in_all, rows_of, table_progress
+from unshard.load.contents import Contents, allowed, contents_of, read_foreign
 from unshard.load.creation import Route, creation_for
-from unshard.load.foreign import read_foreign
 from unshard.load.structure import LoadRules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.log import logger
-from unshard.model.progress import Progress
+from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
+from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.target.filled import FilledTables
@@ -43,9 +41,9 @@ _NAMED = 5
 
 
 def unlike_keys(error: UnshardError, ways: Mapping[TableName, Way]) -> UnshardError:
-    """LOAD-022 in the place of a LOAD-005 by a unique key that not all of the source's tables have; else the error.
+    """Return LOAD-022 for a LOAD-005 on a unique key that not all of the source's merged tables have; else the error.
 
-    `ways` are those of one source; a key that none of its tables has is another source's, or the target's alone.
+    `ways` are those of one source. A key that none of its tables has is another source's, or the target's alone.
     """
     found = _KEY.search(error.cause) if error.code == "LOAD-005" else None
     if found is None:
@@ -69,20 +67,23 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-# The load unit: a dump folder into the target, every row once, however often it is killed.
-
-
 CONNECTIONS_OF_A_TASK = 4
-"""A TiDB is mostly some milliseconds away: while one connection waits for its answer, others go on. Each has a piece
-of a file in memory."""
+"""A TiDB is mostly some milliseconds away: while one connection waits for its answer, others work.
+
+Each has a piece of a file in memory.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What the user may set (`loaders.<name>`), with the limits of the target.
+    """The user's settings (`loaders.<name>`), with the limits of the target.
 
-    `tasks` is how many files Spark loads side by side; into TiDB each task loads over several connections, up to
-    `pool_size` in all. `incremental_import`: a target table may hold rows before the copy begins.
+    Args:
+        pool_size: the most connections over which files are loaded at a time.
+        tasks: how many files Spark loads at a time; into TiDB each task uses several connections, up to `pool_size`.
+        on_duplicate: what happens to a row whose key the target has.
+        gate: the limits of the target.
+        incremental_import: a target table may hold rows before the copy begins.
     """
 
     directory: Path
@@ -95,14 +96,14 @@ class LoadSettings:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What was loaded, over all attempts."""
+    """The files and rows that were loaded, over all attempts."""
 
     files: int
     rows: int
 
 
 def open_contents(directory: Path) -> Contents:
-    """What a finished dump folder holds: ours, mydumper's or dumpling's. Raises LoadError or DumpError."""
+    """Read the contents of a finished dump folder: ours, mydumper's or dumpling's. Raises LoadError or DumpError."""
     if not directory.is_dir():
         raise LoadError("LOAD-001", Where(file=str(directory)), values={"fault": "there is no such folder"})
     if (directory / STATE).exists():
@@ -113,9 +114,9 @@ def open_contents(directory: Path) -> Contents:
 class LoadUnit:
     """One source's load.
 
-    `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` what of its names
-    goes along. Files of tables that `allow` keeps out are passed over. `alike`: as in `load.structure.Rules`.
-    `collations` are those that a TiDB target is to have in the place of others.
+    `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` its extracted
+    columns. Files of tables that `allow` keeps out are skipped. `alike`: as in `load.structure.LoadRules`. `collations`
+    maps collations to those that a TiDB target is to have in their place.
     """
 
     def __init__(
@@ -140,28 +141,34 @@ class LoadUnit:
         self._collations = collations or {}
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
+        self._rows_of: dict[TableName, int | None] = {}
+        self._seen = SeenStates(tables, endpoint)
         self._rows_before: int | None = None
         self._is_tidb = False
 
-    def run(self, copied: DdlInSnapshot | None = None) -> LoadResult:
+    def run(self, copied: DdlInSnapshot | None = None, prepared: Callable[[], None] = lambda: None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
 
-        May be called again after any crash, on the same folder: a finished load is only read back. A call takes
-        the load over from any process that is still at it. `copied`: as in `load.structure.Rules`.
+        May be called again after any crash, on the same folder: a finished load is only read back. A call takes the
+        load over from any process that is still loading. `copied`: as in `load.structure.LoadRules`. `prepared` is
+        called when the target has the tables.
         """
         self._rules, self._rows_before = replace(self._rules, copied=copied or DdlInSnapshot()), None
         begun = retrying(self._begin)
+        self._seen.forget()
+        prepared()
         if begun is not None:
             self._load(*begun)
-        return retrying(self._finish)
+        result = retrying(self._finish)
+        self._seen.forget()
+        return result
 
     def progress(self) -> Progress:
-        """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
+        """Return how far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
 
-        Tables are counted from the time when `run` has read the folder. Raises TargetError, soon.
+        Tables are counted once `run` has read the folder. Raises TargetError, soon.
         """
-        with session(self._endpoint, "target", patience_seconds=LOOK_SECONDS) as connection:
-            states = self._tables.states(connection) if self._tables.exist(connection) else {}
+        states = self._seen.look()
         finished = {name for name, state in states.items() if state.finished}
         size = sum(state.size for state in states.values())
         size_done = sum(states[name].size for name in finished)
@@ -170,14 +177,19 @@ class LoadUnit:
             tables_done=sum(finished.issuperset(files) for files in self._files.values()),
             tables_total=len(self._files),
             rows_done=rows_done,
-            rows_total_estimate=rows_done * size // size_done if size_done else 0,
+            rows_total_estimate=rows_in_all(self._rows_of.values(), states),
             bytes_done=size_done + sum(min(s.offset, s.size) for s in states.values() if not s.finished),
             bytes_total=size,
             rows_before=rows_done if self._rows_before is None else self._rows_before,
         )
 
+    def tables(self) -> tuple[TableProgress, ...]:
+        """Return each table's progress, by the same look at the checkpoint as `progress`. Raises TargetError, soon."""
+        states = self._seen.look()
+        return tuple(table_progress(name, files, states, self._rows_of[name]) for name, files in self._files.items())
+
     def _begin(self) -> tuple[Contents, dict[TableName, Way], int] | None:
-        """Make schemas and tables and take the load over; None when it is finished. May be repeated."""
+        """Make schemas and tables and claim the load; None when it is finished. May be repeated."""
         with session(self._endpoint, "target") as connection:
             _prepare_session(connection)
             self._tables.create(connection)
@@ -185,6 +197,7 @@ class LoadUnit:
                 return None
             contents = allowed(open_contents(self._settings.directory), self._allow)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
+            self._rows_of = {table.name: rows_of(table) for table in contents.tables}
             self._is_tidb = is_tidb(connection)
             source = self._tables.source
             creation = creation_for(connection, self._tables.schema, source, self._collations)
@@ -209,14 +222,14 @@ class LoadUnit:
 
     @contextmanager
     def _creating(self, contents: Contents) -> Iterator[Any]:
-        """A session that creates tables."""
+        """Open a session that creates tables."""
         with session(self._endpoint, "target") as connection:
             _prepare_session(connection)
             with copied_tables(connection, (table.create_sql for table in contents.tables)):
                 yield connection
 
     def _finish(self) -> LoadResult:
-        """Check that nothing is left, carry the counters over, note the end. May be repeated."""
+        """Check that no file is left, raise the counters, record the end. May be repeated."""
         with session(self._endpoint, "target", patience_seconds=STATEMENT_SECONDS) as connection:
             _prepare_session(connection)
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
@@ -269,7 +282,7 @@ def _prepare_session(connection: Any) -> None:
 
 
 def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
-    """Warn of each column whose values the dump of another tool can't hold as they were."""
+    """Warn of each column whose values a dump of another tool can't hold unchanged."""
     if (contents.directory / STATE).exists():
         return
     for table in contents.tables:

@@ -1,15 +1,15 @@
-"""The target's table takes the rows of copies that differ: it gets every column that one of them has.
+"""Alter the target's table to take the rows of copies that differ: it gets every column that one of them has.
 
-| the target's table, beside a copy | what is done |
+| the target's table, compared with a copy | what is done |
 |---|---|
-| lacks a column that the copy got by ADD COLUMN | it gets it, as the copy has it |
-| lacks another one: a copy of before has lost it | it gets it, with NULL let in, until that DROP is run |
+| lacks a column that the copy got by ADD COLUMN | it gets the column, as the copy has it |
+| lacks another column: an earlier copy has lost it | it gets the column, nullable, until that DROP is run |
 | has it, and the copy's is wider of the same kind | it gets that type |
-| has it NOT NULL, and the copy's is not | NULL is let in |
-| has one that the copy has lost by DROP COLUMN | it stays until that DROP is run; NULL is let in |
+| has it NOT NULL, and the copy's is not | it becomes nullable |
+| has one that the copy has lost by DROP COLUMN | it stays until that DROP is run, nullable |
 | has one that the copy gets later | it has to be NULL or a constant for the rows of this copy, as ADD COLUMN fills it |
 
-Everything else stops the task (SHARD-029). Columns of text need one character set.
+Everything else stops the task (SHARD-029). Text columns need one character set.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A table, and by its columns what an ALTER TABLE of the target says of each behind its name."""
+    """A table, and by column the definition that an ALTER TABLE of the target writes after the column's name."""
 
     table: Table
     lines: Mapping[str, str]
 
     def line(self, column: Column) -> str:
+        """Return a column's name and definition, as ALTER TABLE takes them."""
         return f"{quote_name(column.name)} {self.lines[column.name]}"
 
     def fills_alike(self, column: Column) -> bool:
-        """Whether a row that is written without the column gets what ADD COLUMN gives it later."""
+        """Return whether a row that is written without the column gets the value that ADD COLUMN gives it later."""
         renewed = "ON UPDATE" in self.lines[column.name].upper()
         return column.name in constant_defaults(self.table) and not renewed and not column.auto_increment
 
@@ -48,10 +49,10 @@ class Side:
 def widen(
     connection: Any, there: Side, copy: Side, added: Collection[str], dropped: Collection[str], where: Where
 ) -> bool:
-    """Let the target's table take the rows of a copy, as it is `there`; whether it was changed.
+    """Alter the target's table `there` to take the rows of a copy; return whether it was changed.
 
-    `copy` has the columns of the target's that names fill too. `added`, `dropped`: the columns, in lower case, that
-    the copy has got and lost by its DDL. Raises ShardError SHARD-029.
+    `copy` includes the target's extracted columns. `added`, `dropped`: the columns, in lower case, that the copy has
+    got and lost by its DDL. Raises ShardError SHARD-029.
     """
     mine = {column.name.lower(): column for column in copy.table.columns if not column.generated}
     theirs = {column.name.lower(): column for column in there.table.columns}
@@ -62,8 +63,8 @@ def widen(
             line = copy.line(column)
             changes.append(f"ADD COLUMN {line if name in added else _nullable(line)}")
             faults += [_filled(column)] if name in added and not copy.fills_alike(column) else []
-        elif column.charset != other.charset and other.charset != "utf8mb4":
-            faults.append(f"column {column.name} is {column.charset}, in the target {other.charset}")
+        elif unlike := _other_charset(column, other):
+            faults += unlike
         elif _is_wider(column, other):
             line = copy.line(column)
             changes.append(f"MODIFY COLUMN {line if not other.nullable else _nullable(line)}")
@@ -77,7 +78,39 @@ def widen(
             changes += [f"MODIFY COLUMN {_nullable(there.line(other))}"] if needs else []
         elif not there.fills_alike(other):
             faults.append(_filled(other))
-    target = there.table.name
+    return _alter(connection, there.table.name, changes, faults, where)
+
+
+def take_all(connection: Any, there: Side, joined: Side, where: Where) -> bool:
+    """Alter the target's table `there` to take what the join of all shards does; return whether it was changed.
+
+    Keys have a statement of their own: TiDB adds no key over a column that the same statement adds or alters (errors
+    1072 and 8200). Safe to run again: a column or key that it has already stays as it is. Raises ShardError SHARD-029.
+    """
+    theirs = {column.name.lower(): column for column in there.table.columns}
+    defaults, own_defaults = (constant_defaults(side.table) for side in (there, joined))
+    changes, faults = [], []
+    for column in joined.table.columns:
+        other = theirs.get(column.name.lower())
+        if other is None:
+            changes.append(f"ADD COLUMN {joined.line(column)}")
+        elif unlike := _other_charset(column, other):
+            faults += unlike
+        elif (
+            _is_wider(column, other)
+            or (column.nullable and not other.nullable)
+            or (column.name in own_defaults and defaults.get(other.name) != own_defaults[column.name])
+        ):
+            changes.append(f"MODIFY COLUMN {joined.line(column)}")
+    keys = {index.name.lower() for index in there.table.indexes}
+    lines = (line.strip().rstrip(",") for line in joined.table.create_sql.splitlines())
+    added = [f"ADD {line}" for line in lines if line.startswith("KEY ") and tokens(line)[1].value.lower() not in keys]
+    altered = _alter(connection, there.table.name, changes, faults, where)
+    return _alter(connection, there.table.name, added, (), where) or altered
+
+
+def _alter(connection: Any, target: TableName, changes: Sequence[str], faults: Sequence[str], where: Where) -> bool:
+    """Make the changes, unless there are faults; return whether there was a change to make."""
     if faults:
         raise ShardError("SHARD-029", where, values={"target": str(target), "why": "; ".join(faults)})
     if changes:
@@ -85,12 +118,19 @@ def widen(
     return bool(changes)
 
 
+def _other_charset(column: Column, other: Column) -> list[str]:
+    """Return the fault of a text column whose character set the target's column does not take."""
+    if column.charset == other.charset or other.charset == "utf8mb4":
+        return []
+    return [f"column {column.name} is {column.charset}, in the target {other.charset}"]
+
+
 def _filled(column: Column) -> str:
     return f"column {column.name} {column.definition} can't be filled in rows that get it later"
 
 
 def _nullable(line: str) -> str:
-    """The same with NULL let in."""
+    """Return the same definition without NOT NULL."""
     found = tokens(line)
     for one, other in pairwise(found):
         if (one.word, other.word) == ("NOT", "NULL"):
@@ -99,7 +139,7 @@ def _nullable(line: str) -> str:
 
 
 def _is_wider(column: Column, other: Column) -> bool:
-    """Whether it holds what the other one does, and more, of the same kind."""
+    """Return whether the column holds all values of the other, and more, of the same kind."""
     if column.type in _INTEGERS and other.type in _INTEGERS:
         more = _INTEGERS.index(column.type) > _INTEGERS.index(other.type)
         return more and column.unsigned == other.unsigned

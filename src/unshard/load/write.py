@@ -30,9 +30,9 @@ Span = tuple[int, int]
 
 
 def smaller(part: LoadPiece, where: Where) -> tuple[LoadPiece, ...]:
-    """The part statement by statement; a single statement in halves. Of one row: none.
+    """Split a part into its statements, a single statement into halves; a part of one row gives none.
 
-    Raises LoadError LOAD-003 for a statement whose rows can't be told apart.
+    Raises LoadError LOAD-003 for a statement whose rows can't be distinguished.
     """
     found = [row_spans(statement, where) for statement in part.statements]
     counts = [len(spans) for _, spans in found]
@@ -45,7 +45,7 @@ def smaller(part: LoadPiece, where: Where) -> tuple[LoadPiece, ...]:
 
 
 def behind(part: LoadPiece, step: int, where: Where) -> LoadPiece | None:
-    """What of the part lies behind the first `step` rows of its piece; None where nothing does."""
+    """Return the rows of the part after the first `step` rows of its piece; None where there are none."""
     if step <= part.start:
         return part
     found = [row_spans(statement, where) for statement in part.statements]
@@ -54,7 +54,7 @@ def behind(part: LoadPiece, step: int, where: Where) -> LoadPiece | None:
 
 
 def _between(part: LoadPiece, found: list[tuple[bytes, list[Span]]], start: int, end: int) -> LoadPiece:
-    """Rows `start` to `end` of the piece, which are among those of the part."""
+    """Return rows `start` to `end` of the piece, which are among those of the part."""
     statements, number = [], part.start
     for (head, spans), text in zip(found, part.statements, strict=True):
         first, last = max(start - number, 0), min(end - number, len(spans))
@@ -67,18 +67,18 @@ def _between(part: LoadPiece, found: list[tuple[bytes, list[Span]]], start: int,
 
 
 def first_row(part: LoadPiece, where: Where) -> str:
-    """How the part's first row begins, for a message. Raises as `smaller`."""
+    """Return the beginning of the part's first row, for a message. Raises as `smaller`."""
     text = part.statements[0]
     ((begin, end), *_) = row_spans(text, where)[1]
     return text[begin : min(end, begin + 80)].decode(errors="replace")
 
 
 def too_large(part: LoadPiece, where: Where, cause: str) -> LoadError:
-    """The error for a part of one row that the target doesn't take."""
+    """Return the error for a part of one row that the target doesn't take."""
     return LoadError("LOAD-009", where, cause, {"row": first_row(part, where)})
 
 
-# Pieces into the target: the session, one transaction a piece, the server's answers turned into our errors.
+# Write pieces into the target: the session, one transaction a piece, the server's answers turned into our errors.
 
 
 Result = TypeVar("Result")
@@ -92,8 +92,10 @@ SESSION = {
     "unique_checks": "1",
     "sql_notes": "1",
 }
-"""DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
-the load where leniency would change a value."""
+"""DM's lenient mode, so that values of an old source (zero dates, a broken ENUM) can be written.
+
+`_judge` stops the load where leniency would change a value.
+"""
 
 _DUPLICATE, _CUT = 1062, 1265
 _RECORDS = re.compile(rb"Records: (\d+)")
@@ -102,7 +104,10 @@ _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where one file's rows go. `source` is the structure they have upstream."""
+    """The destination of one file's rows. `source` is the structure that they have upstream.
+
+    `settings` are the SET statements that the values of an SQL file need.
+    """
 
     target: TableName
     source: Table
@@ -138,13 +143,14 @@ class Writer:
         self._open, self._prepared_for = None, None
 
     def state(self, destination: Destination) -> FileState:
-        """The file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
+        """Return the file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
         return retrying(lambda: self._guarded(destination, lambda: self._state(destination)))
 
     def apply(self, piece: LoadPiece, destination: Destination) -> None:
         """Load one piece and its checkpoint in one transaction, unless an earlier attempt has.
 
-        What is too large for the target in one transaction or statement goes in smaller ones, down to one row.
+        A piece that is too large for the target in one transaction or statement is written in smaller ones, down to one
+        row.
 
         Raises LoadError: LOAD-005 duplicate key, LOAD-006 a value that would change, LOAD-007 zombie, LOAD-009 a
         row too large; TargetError when the target stays out of reach.
@@ -185,7 +191,7 @@ class Writer:
         return state
 
     def _gated(self, part: LoadPiece, destination: Destination) -> LoadPiece | None:
-        """What `_attempt` leaves to do, when the target's limits let it."""
+        """Run `_transaction` within the target's limits; return the part that is left to do."""
         connection = self._connection(destination)
 
         def attempt(connection: Any) -> tuple[LoadPiece | None, int]:
@@ -197,9 +203,9 @@ class Writer:
     def _transaction(
         self, connection: Any, part: LoadPiece, destination: Destination, begin: bytes
     ) -> tuple[LoadPiece | None, int]:
-        """One transaction; or none, and what of the part is still to do, where an earlier attempt was here.
+        """Commit the part; where an earlier attempt was here, commit nothing and return what is still to do of it.
 
-        With the number of rows that were written.
+        Returned with the number of rows that were written.
         """
         reach("load-piece-before")
         connection.query(begin)
@@ -222,14 +228,14 @@ class Writer:
         return None, count
 
     def _check_packets(self, part: LoadPiece, destination: Destination) -> None:
-        """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
+        """Raise TargetError TARGET-007 for a statement at which the server would cut the connection."""
         longest = max((len(statement) for statement in part.statements), default=0)
         if longest + 64 > self._packet:
             cause = f"a statement of {longest} bytes; max_allowed_packet takes {self._packet}"
             raise TargetError(TOO_LARGE, destination.where, cause)
 
     def _insert(self, connection: Any, statement: bytes, destination: Destination) -> int:
-        """Run one INSERT; the number of rows that it listed."""
+        """Run one INSERT; return the number of rows that it listed."""
         connection.query(statement)
         info = connection.info() or b""  # before SHOW WARNINGS, which would replace it
         if connection.warning_count():
@@ -257,8 +263,11 @@ class Writer:
 
 
 def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate) -> None:
-    """Stop where a warning tells of a changed value. Two are harmless: a row that `ignore` left out, and the
-    empty member of an ENUM, which the server stores as it was but complains of."""
+    """Raise LoadError LOAD-006 where a warning reports a changed value, LOAD-021 where the server lists too few.
+
+    Two warnings are harmless: a row that `ignore` left out, and the empty member of an ENUM, which the server stores
+    unchanged although it warns.
+    """
     count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     found = rows(connection, "SHOW WARNINGS")
     members = {column.name.lower() for column in destination.source.columns if column.type == "enum"}

@@ -1,8 +1,8 @@
-"""Our log: one line an event, with the fields that say whose line it is.
+"""The log of Unshard: one line for each event, with fields that name its task, source and other circumstances.
 
 Fields come from three places: the logger (`logger("sync", table=…)`), the thread (`fields(task=…, source=…, batch=…)`,
-which holds for whatever is called within), and the line itself. A line with `sampled=True` is written ten times a
-minute at most. Nothing is written anywhere before `configure` is called: Spark's tasks call the same functions.
+which applies to everything called within), and the line itself. A line with `sampled=True` is written at most ten times
+a minute. Nothing is written before `configure` is called, since Spark's tasks call the same functions.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from typing import Any, Literal
 import structlog
 
 from unshard.errors import ConfigError, Where
-from unshard.log.hide import hide_credentials, redact
-from unshard.log.lines import Sampler, as_json, as_text, first_fields
+from unshard.log.lines import RING, RingHandler, Sampler, as_json, as_text, first_fields, hide_credentials, redact
 from unshard.log.rotation import RotatingFile
 
 Form = Literal["json", "text"]
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-"""DM's names. `fatal` and `warning` are understood too, as by DM."""
+"""DM's names of levels. `fatal` and `warning` are accepted too, as in DM."""
 
 _ALIASES = {"warning": "warn", "fatal": "error", "dpanic": "error", "panic": "error"}
 _OURS = logging.getLogger("unshard")
 _SERVERS = ("uvicorn", "uvicorn.error")
-"""Loggers of libraries whose lines belong into our log; uvicorn's access log stays off."""
+"""Loggers of libraries whose lines go to our log. uvicorn's access log stays off."""
 
 _OURS.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """`log-file`, `log-level`, `log-format`, `redact-info-log`. Without a file lines go to stderr."""
+    """`log-file`, `log-level`, `log-format`, `redact-info-log`. Without a file, lines go to stderr."""
 
     file: Path | None = None
     level: str = "info"
@@ -46,10 +45,10 @@ class LogSettings:
 
 
 def configure(settings: LogSettings) -> None:
-    """Send every line of this process where `settings` says, and nowhere else any more.
+    """Send every line of this process to where `settings` says, and to no earlier place.
 
-    Called by programs when they start, and again by one that reads its settings anew. Raises ValueError for a level
-    that isn't one, ConfigError CONFIG-029 where the file can't be written.
+    Called by programs when they start, and again by one that rereads its settings. Raises ValueError for an unknown
+    level, ConfigError CONFIG-029 if the file can't be written.
     """
     number = level_number(settings.level)
     if settings.file is None:
@@ -60,36 +59,41 @@ def configure(settings: LogSettings) -> None:
             handler = RotatingFile(settings.file)
         except OSError as error:
             raise ConfigError("CONFIG-029", Where(file=str(settings.file)), str(error)) from error
-    hidden = [redact] if settings.redact else []
-    foreign: list[structlog.typing.Processor] = [
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        _stamp,
-    ]
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=foreign,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                hide_credentials,
-                *hidden,
-                first_fields,
-                as_json if settings.form == "json" else as_text,
-            ],
-        )
-    )
+    handler.setFormatter(_formatter(settings, as_json if settings.form == "json" else as_text))
+    keeping = RingHandler()
+    keeping.setFormatter(_formatter(settings, RING.keep))
     for log in (_OURS, *map(logging.getLogger, _SERVERS)):
         for old in log.handlers[:]:
             log.removeHandler(old)
             old.close()
         log.addHandler(handler)
+        log.addHandler(keeping)
         log.setLevel(number)
         log.propagate = False
 
 
+def _formatter(settings: LogSettings, last: structlog.typing.Processor) -> logging.Formatter:
+    """Return a formatter that adds a line's fields and redacts credentials, for the processor `last`."""
+    foreign: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        _stamp,
+    ]
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=foreign,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            hide_credentials,
+            *([redact] if settings.redact else []),
+            first_fields,
+            last,
+        ],
+    )
+
+
 def level_number(name: str) -> int:
-    """The number that `logging` has for a level's name. Raises ValueError."""
+    """Return the number of a level in `logging`. Raises ValueError."""
     known = name.strip().lower()
     try:
         return LEVELS[_ALIASES.get(known, known)]
@@ -98,7 +102,7 @@ def level_number(name: str) -> int:
 
 
 def set_level(name: str) -> None:
-    """Write lines of this level and above from now on. Raises ValueError for a level that isn't one."""
+    """Write only lines of this level and above from now on. Raises ValueError for an unknown level."""
     number = level_number(name)
     for log in (_OURS, *map(logging.getLogger, _SERVERS)):
         log.setLevel(number)
@@ -106,26 +110,29 @@ def set_level(name: str) -> None:
 
 
 def level() -> str:
-    """The level of now, by DM's name."""
+    """Return the current level, by DM's name."""
     number = _OURS.getEffectiveLevel()
     return next((name for name, one in LEVELS.items() if one >= number), "error")
 
 
 def logger(name: str, **known: str) -> structlog.stdlib.BoundLogger:
-    """A logger under `unshard.` whose lines carry the `known` fields."""
+    """Return a logger under `unshard.` whose lines have the `known` fields."""
     bound: structlog.stdlib.BoundLogger = structlog.get_logger(f"unshard.{name}").bind(**known)
     return bound
 
 
 @contextmanager
 def fields(**known: str) -> Iterator[None]:
-    """Lines that this thread writes within the block carry the `known` fields. A new thread begins without any."""
+    """Give the `known` fields to the lines that this thread writes within the block.
+
+    A new thread begins without any.
+    """
     with structlog.contextvars.bound_contextvars(**known):
         yield
 
 
 def known_fields() -> Mapping[str, Any]:
-    """The fields that lines of this thread carry now."""
+    """Return the fields that lines of this thread have now."""
     return structlog.contextvars.get_contextvars()
 
 

@@ -1,4 +1,4 @@
-"""Log files, put aside when they are large: DM's limits, 512 MB a file and seven days."""
+"""Log files that are renamed when they are large. The limits are DM's: 512 MB a file and seven days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ LOOK_SECONDS = 60.0
 
 
 class RotatingFile(RotatingFileHandler):
-    """Appends to `path`; at `largest_bytes` the file goes to `NAME-TIME.SUFFIX` beside it, for seven days."""
+    """A log file that is rotated by its size.
+
+    At `largest_bytes` the file is renamed to `NAME-TIME.SUFFIX` beside it, and kept for seven days.
+    """
 
     def __init__(self, path: Path, largest_bytes: int = LARGEST_BYTES) -> None:
         super().__init__(path, maxBytes=largest_bytes, backupCount=1, encoding="utf-8")
@@ -26,6 +29,7 @@ class RotatingFile(RotatingFileHandler):
         _clear(self._path)
 
     def doRollover(self) -> None:
+        """Rename the file, delete old ones, and open a new file under the same name."""
         if self.stream:
             self.stream.close()
         with suppress(FileNotFoundError):
@@ -36,17 +40,17 @@ class RotatingFile(RotatingFileHandler):
 
 @contextmanager
 def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LOOK_SECONDS) -> Iterator[None]:
-    """Put aside what other processes append to, which don't let it go: a copy is made, and the file emptied.
+    """Limit the size of a file that other processes keep open and append to: a copy is made, and the file is emptied.
 
-    They must have opened it for appending. A line is lost only where it comes in the instant between the look that
-    finds the copy whole and the emptying. log4j's own rotation would have log4j's lines alone: what the JVM itself
-    and Python workers print comes by the stderr that they were started with.
+    The processes must have opened the file for appending. A line is lost only if it comes in the instant between the
+    check that the copy is complete and the emptying. log4j's own rotation would only cover log4j's lines: the output of
+    the JVM itself and of Python workers comes by the stderr with which they were started.
     """
     ended = Event()
 
     def look() -> None:
         while not ended.wait(every):
-            with suppress(OSError):  # the next look tries again
+            with suppress(OSError):  # the next check tries again
                 if path.stat().st_size >= largest_bytes:
                     _empty_into(path, _beside(path))
                     _clear(path)
@@ -61,7 +65,10 @@ def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LO
 
 
 def _empty_into(path: Path, aside: Path) -> None:
-    """Copy the file until nothing has been appended meanwhile, then empty it. Without room for the copy it stays."""
+    """Copy the file until nothing more has been appended, then empty it.
+
+    If there is no space for the copy, the file stays.
+    """
     try:
         with path.open("rb") as found, aside.open("wb") as copy:
             while os.fstat(found.fileno()).st_size > copy.tell():
@@ -78,7 +85,7 @@ def _beside(path: Path) -> Path:
 
 
 def _clear(path: Path) -> None:
-    """Delete what was put aside too long ago."""
+    """Delete files that were renamed too long ago."""
     for old in path.parent.glob(f"{path.stem}-[0-9]*T*{path.suffix}"):
         with suppress(FileNotFoundError):
             if old.stat().st_mtime < time.time() - KEPT_SECONDS:

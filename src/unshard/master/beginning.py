@@ -1,4 +1,4 @@
-"""What a start may ask for of where it begins: at a time, or as if it had never run."""
+"""The begin of a task: the options of a start (at a time, with the target's records dropped), and their effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
-from unshard.source.by_time import position_at
+from unshard.source.upstream import position_at
 from unshard.target.fence import wait_for_earlier_ddl
 from unshard.target.meta import MetaTables, forget_task
 from unshard.target.receipts import claim
@@ -29,13 +29,13 @@ PATIENCE_SECONDS = 20.0
 
 
 def forget(config: SubtaskConfig) -> tuple[str, ...]:
-    """Drop all that the target has on record of the task; the names of the tables. Raises TargetError."""
+    """Drop everything that the target has on record of the task; return the names of the tables. Raises TargetError."""
     with session(to_endpoint(config.target), "target") as connection:
         return forget_task(connection, config.meta_schema, config.name)
 
 
 def reset(configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
-    """Undo in the target what the task's copy did, or only `ask` what that would be; it in lines. Raises TargetError.
+    """Undo in the target what the task's copy did; with `ask` only find out. Return it in lines. Raises TargetError.
 
     `configs`: all of the task's subtasks, none of which runs.
     """
@@ -46,11 +46,11 @@ def reset(configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
 
 
 def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
-    """Let no sharding DDL of the task wait for these sources any more, and none of them write late. Idempotent.
+    """Remove these sources from the task's sharding DDL and its locks, and fence off their late writes. Idempotent.
 
-    A worker that was frozen or cut off when its source was stopped can do nothing in the target behind this.
-    `config`: a subtask of the task, of any source. Raises TargetError, and ClusterError CLUSTER-092 while the target
-    works at a statement of one of them.
+    No sharding DDL of the task waits for these sources afterwards. A worker that was frozen or cut off when its source
+    was stopped can do nothing in the target any more. `config`: a subtask of the task, of any source. Raises
+    TargetError, and ClusterError CLUSTER-092 while the target executes a statement of one of them.
     """
     meta = MetaTables(config.meta_schema, config.name)
     too_long = Event()
@@ -82,10 +82,10 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
 
 
 def at_time(config: SubtaskConfig, time: str, forgets: bool = False) -> MetaConfig:
-    """The place of the first transaction from that time on. Raises ClusterError CLUSTER-016 where there is none, or
-    the target has a checkpoint: beginning elsewhere would apply changes twice or leave some out.
+    """Return the position of the first transaction from that time on.
 
-    `forgets`: what the target has on record is dropped before the task begins.
+    Raises ClusterError CLUSTER-016 where there is none, or the target has a checkpoint: beginning elsewhere would apply
+    changes twice or leave some out. `forgets`: what the target has on record is dropped before the task begins.
     """
     where = Where(config.source_id)
     moment = parse_time(time)
@@ -109,7 +109,7 @@ def _refuse_checkpoint(config: SubtaskConfig) -> None:
 
 
 def start_of(config: SubtaskConfig, time: str, at_time: AtTime, *, forgets: bool = False) -> str:
-    """Where a task that is to begin at a time begins, as JSON; empty for what its file says. Raises as `at_time`."""
+    """Return the start point of a task for a start time, as JSON; "" for the one in its file. Raises as `at_time`."""
     if not time:
         return ""
     if config.mode != "incremental":
@@ -119,9 +119,9 @@ def start_of(config: SubtaskConfig, time: str, at_time: AtTime, *, forgets: bool
 
 
 def parse_time(text: str, of: str = "start-time") -> datetime:
-    """`YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
+    """Parse `YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
 
-    `of`: what was given as a time.
+    `of`: the name of the option, for the error.
     """
     try:
         found = datetime.fromisoformat(text)

@@ -1,4 +1,7 @@
-"""The leader's hand on the cluster: the state as it is now, changes of it, and the way to the workers."""
+"""The leader's access to the cluster: the present state, changes of it, the links to the workers, and waits for them.
+
+`settle` waits until workers show the wanted stage of subtasks: as DM does, for ten seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,29 @@ from dataclasses import replace
 from threading import RLock, Thread
 
 from unshard.api.heartbeat import SubtaskBrief, WorkerLink
+from unshard.api.status import Stage
+from unshard.api.verbs import Answer, of_source
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
-from unshard.master.liveness import Liveness
-from unshard.master.scheduler import seat
-from unshard.master.state import Bound, State
+from unshard.master.orders import unread
+from unshard.master.scheduler import Liveness, seat
+from unshard.master.state import Bound, State, SubtaskRow
 from unshard.master.store import Store, Writing
 
 Links = Callable[[str], WorkerLink]
-"""The link to the worker at an address."""
+"""Returns the link to the worker at an address."""
 
 NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
-"""Errors that say that this is not the master to ask."""
+"""Errors with which a master says that it does not lead."""
 
 
 class Cluster:
-    """What all areas of the master share. Methods that change or read the state want this master to lead, and raise
-    ClusterError CLUSTER-002 (another one does) or CLUSTER-001 (nobody does) else."""
+    """The state and links that all areas of the master share.
+
+    Methods that change or read the state require that this master leads. Else they raise ClusterError CLUSTER-002
+    (another one leads) or CLUSTER-001 (nobody does).
+    """
 
     def __init__(self, store: Store, election: Election, liveness: Liveness, links: Links) -> None:
         self.store, self.election, self.liveness, self.links = store, election, liveness, links
@@ -34,19 +42,21 @@ class Cluster:
         self._fresh = True
         self._lock = RLock()
         self._held: frozenset[str] = frozenset()
+        self.validation: dict[tuple[str, str], str] = {}
+        """`SubtaskOrder.validation` by task and source: another text each time that the worker is to look."""
         self.trouble = ""
-        """Why this master's last look at the lease came to nothing."""
+        """Why this master's last look at the lease failed, or that it was slow; "" where all went well."""
 
     @property
     def state(self) -> State:
-        """The state as the leader has it. It is whole: only a leader writes, and it takes it over with its epoch."""
+        """The leader's state. It is complete: only a leader writes, and it reads all when its epoch begins."""
         with self._lock:
             self._lead()
             return self._state
 
     @contextmanager
     def change(self) -> Iterator[Writing]:
-        """Changes in one transaction, one at a time; `state` shows them once they are committed."""
+        """Make changes in one transaction, one at a time; `state` shows them once they are committed."""
         with self._lock:
             with self._writing(self._lead()) as writing:
                 yield writing
@@ -54,10 +64,10 @@ class Cluster:
             self._state = state
 
     def keep(self, source: str, news: Callable[[State], Sequence[SubtaskBrief]]) -> None:
-        """Write down what a worker says of its subtasks: what `news` finds new to the state at hand.
+        """Store what a worker reports of its subtasks: those reports that `news` finds new to the present state.
 
-        Each beat may bring some, so nothing of the store is read: it has what is at hand, for only a leader writes, and
-        the lease's row is locked.
+        Each beat may bring some, so the store is not read: the state in memory is that of the store, for only a leader
+        writes, and the lease's row is locked.
         """
         with self._lock:
             epoch = self._lead()
@@ -78,9 +88,9 @@ class Cluster:
 
     @contextmanager
     def written(self) -> Iterator[None]:
-        """What a verb does behind its change. Raises ClusterError CLUSTER-094 where this master leads no more by then.
+        """Run the part of a verb after its change. Raises ClusterError CLUSTER-094 where this master leads no more.
 
-        Whoever hears that another one leads gives the verb to that one, as if nothing had been done.
+        With CLUSTER-001 or 002 the caller would give the verb to the new leader, as if nothing had been done.
         """
         try:
             yield
@@ -90,7 +100,7 @@ class Cluster:
             raise ClusterError("CLUSTER-094", cause=str(error.message)) from None
 
     def seat(self) -> None:
-        """Bring sources and workers together, where anything has changed, and wake the workers that it concerns."""
+        """Assign sources to workers, where anything has changed, and wake the workers that are concerned."""
         with self._lock:
             wanted = seat(self.state, self.liveness.online(), self.liveness.presumed())
             if not wanted:
@@ -112,12 +122,12 @@ class Cluster:
 
     @property
     def held(self) -> frozenset[str]:
-        """Sources whose tasks stand still for a moment, whatever is wanted of them."""
+        """Sources whose tasks are paused for a moment, whatever stage is wanted of them."""
         return self._held
 
     @contextmanager
     def holding(self, source: str) -> Iterator[None]:
-        """Raises ClusterError CLUSTER-016 where the source is being held already."""
+        """Pause a source's subtasks during the block. Raises ClusterError CLUSTER-016 where this is done already."""
         with self._lock:
             if source in self._held:
                 raise ClusterError("CLUSTER-016", Where(source), "it is being moved already; wait for that")
@@ -129,21 +139,21 @@ class Cluster:
                 self._held -= {source}
 
     def link(self, worker: str) -> WorkerLink:
-        """The link to a worker by its name. Raises ClusterError CLUSTER-019 where it has been forgotten."""
+        """Return the link to a worker by its name. Raises ClusterError CLUSTER-019 where the worker is not known."""
         row = self.state.workers.get(worker)
         if row is None:
             raise ClusterError("CLUSTER-019", values={"type": "worker", "name": worker, "fault": "it is known no more"})
         return self.links(row.addr)
 
     def serving(self, source: str) -> Bound | None:
-        """The bound of a source whose worker is alive."""
+        """Return the bound of a source whose worker is alive; None where there is none."""
         bound = self.state.bounds.get(source)
         return bound if bound is not None and bound.worker in self.liveness.online() else None
 
     def wake(self, workers: Iterable[str]) -> None:
-        """Have workers beat at once; one that can't be reached finds its orders at its next beat.
+        """Make workers beat at once; one that can't be reached gets its orders at its next beat.
 
-        Not waited for: a frozen one must not hold up the thread that renews the lease.
+        Returns without waiting: a frozen worker must not hold up the thread that renews the lease.
         """
         for worker in dict.fromkeys(workers):
             Thread(target=self._wake, args=(worker,), name=f"wake {worker}", daemon=True).start()
@@ -153,7 +163,7 @@ class Cluster:
             self.link(worker).wake()
 
     def _lead(self) -> int:
-        """The epoch, with the state of it at hand. Who begins to lead has heard no worker lately: all have time."""
+        """Return the epoch, with its state in memory. A new leader has heard no worker yet: all of them get time."""
         epoch = self.election.epoch
         if not epoch:
             leader = self.election.leader
@@ -168,3 +178,87 @@ class Cluster:
         if not self._fresh:
             self._state, self._fresh = self.store.read(), True
         return epoch
+
+
+# Wait until workers show the wanted stage of subtasks: as DM does, for ten seconds.
+
+
+WAIT_SECONDS = 10.0
+STOPPED_SINCE = "it has been stopped meanwhile"
+NOT_BOUND = "source not bound: it is done once a worker serves it"
+CUT_OFF = f"{NOT_BOUND}; a worker that is alive but cut off from the masters goes on with it until it hears of it"
+DISABLED = "the source is disabled: nothing of it runs until it is enabled"
+_NOTHING_RUNS = frozenset({CUT_OFF, DISABLED})
+_SETTLED = {
+    Stage.RUNNING: frozenset({Stage.RUNNING, Stage.FINISHED}),
+    Stage.PAUSED: frozenset({Stage.PAUSED, Stage.STOPPED, Stage.FINISHED}),
+    Stage.STOPPED: frozenset({Stage.STOPPED}),
+}
+
+
+def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[Answer]:
+    """Wake the workers and wait until each subtask is `wanted`, or has failed on its way; return an answer for each.
+
+    Called for rows that are stored already: raises ClusterError CLUSTER-094 where another master leads meanwhile. The
+    worker may not know a subtask any more that is to be stopped. A subtask whose source is disabled or has no worker
+    does not run as far as the master can know, so it counts as paused or stopped, and not as started.
+    """
+    with cluster.written():
+        state = cluster.state
+        cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
+        cluster.liveness.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
+        return [_told(cluster, row, wanted) for row in rows]
+
+
+def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
+    """Return None while it is on its way, "" when it has arrived, else why it never will."""
+    if wanted is not Stage.STOPPED and (row.task, row.source) not in cluster.state.subtasks:
+        return STOPPED_SINCE
+    source = cluster.state.sources.get(row.source)
+    if wanted is not Stage.STOPPED and source is not None and not source.enabled:
+        return DISABLED
+    bound = cluster.serving(row.source)
+    if bound is None:
+        return NOT_BOUND if wanted is Stage.RUNNING else CUT_OFF
+    beat = cluster.liveness.beat_of(bound.worker)
+    if beat is None or beat.epoch != bound.epoch:
+        if beat is None or beat.epoch:
+            return None
+        if wanted is not Stage.RUNNING:
+            return ""  # it serves nothing, so nothing of the task runs there
+        return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or None
+    brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task)
+    if brief is None:
+        return "" if wanted is Stage.STOPPED else None
+    if wanted is Stage.RUNNING:
+        if brief.revision < row.revision:
+            return None
+        if brief.stage is Stage.PAUSED and brief.error is not None:
+            return _fault(brief)
+    return "" if brief.stage in _SETTLED[wanted] else None
+
+
+def _fault(brief: SubtaskBrief) -> str:
+    error = brief.error
+    if error is None:
+        return ""
+    cause = f"\n  why: {error.raw_cause}" if error.raw_cause else ""
+    hint = f"\n  what to do: {error.workaround}" if error.workaround else ""
+    return f"{error.err_code}: {error.message}{cause}{hint}"
+
+
+def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
+    worker = cluster.state.worker_of(row.source)
+    outcome = _outcome(cluster, row, wanted)
+    if outcome is None:
+        brief = cluster.liveness.brief(worker, _epoch(cluster, row.source), row.task)
+        values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
+        error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
+        return of_source(row.source, worker, str(error), good=False)
+    good = not outcome or (outcome in _NOTHING_RUNS and wanted is not Stage.RUNNING)
+    return of_source(row.source, worker, outcome, good=good)
+
+
+def _epoch(cluster: Cluster, source: str) -> int:
+    bound = cluster.state.bounds.get(source)
+    return bound.epoch if bound is not None else 0

@@ -1,8 +1,8 @@
-"""Who leads: one row with a name, an epoch and an end, kept in the store.
+"""The election of the leader: one row with a name, an epoch and an end, kept in the store.
 
 Why two leaders can't harm: each change of the store reads the row under lock in its own transaction and gives up when
 the epoch isn't its own (`Store.writing`). So clocks decide only how soon another master takes over, never what is
-written. Ends are by the database's clock, which all masters share; a master holds itself for the leader only for as
+written. Ends are by the database's clock, which all masters share. A master considers itself the leader only for as
 long as the lease lasts by its own monotonic clock, counted from before it asked. A clock of the database that
 jumps ahead ends a lease early, one that jumps back ends it late; neither does harm.
 """
@@ -26,12 +26,14 @@ _ALIVE_LEASES = 3
 
 @dataclass(frozen=True, slots=True)
 class Leader:
+    """The master that leads: its name and its address."""
+
     name: str
     addr: str
 
 
 class Election:
-    """One master's part in it. `step` is called by one thread, every third of a lease at least."""
+    """One master's part in the election. `step` is called by one thread, at least every third of a lease."""
 
     def __init__(
         self,
@@ -46,21 +48,22 @@ class Election:
         self._epoch = 0
         self._until = 0.0
         self._seated = False
-        """Whether a look at the lease has come to its end: what is found under its own name is no former self then."""
+        """True if a step has succeeded: from then on a lease under its own name is not one of an earlier process."""
         self.leader: Leader | None = None
-        """Who leads by the last look; None where nobody does."""
+        """The leader by the last step; None where nobody leads."""
         self.terms = 0
-        """How often this master has begun to lead, also again in one epoch: its lease was over, and nobody took it."""
+        """How often this master has begun to lead; again in one epoch where its lease was over and nobody took it."""
 
     @property
     def epoch(self) -> int:
-        """The epoch that this master leads in; 0 while it does not."""
+        """The epoch in which this master leads; 0 while it does not."""
         return self._epoch if self._monotonic() < self._until else 0
 
     def step(self) -> None:
-        """Take, renew or look at the lease, and be seen. Raises ClusterError CLUSTER-003; it leads no longer then.
+        """Take, renew or look at the lease, and record this master as alive.
 
-        Raises CLUSTER-096 while another process takes part by its name.
+        Raises ClusterError CLUSTER-003, after which it leads no longer; CLUSTER-096 while another process takes part by
+        its name.
         """
         asked = self._monotonic()
         led = self.epoch
@@ -79,7 +82,7 @@ class Election:
                 epoch = row.epoch
                 self._write(connection, epoch, now + self.lease_seconds)
             elif row.until <= now or (not self._seated and (row.name, row.addr) == (self.name, self.addr)):
-                epoch = row.epoch + 1  # of its own name and address it was the process before this one
+                epoch = row.epoch + 1  # with its own name and address it was the process before this one
                 self._write(connection, epoch, now + self.lease_seconds)
             else:
                 epoch = 0
@@ -93,7 +96,7 @@ class Election:
             raise self._twin(self.addr)
 
     def leave(self) -> None:
-        """This process ends: give the lease back, and count as alive no more. Raises ClusterError CLUSTER-003."""
+        """Give the lease back and count as alive no more: this process ends. Raises ClusterError CLUSTER-003."""
         if self._seated:
             with self._store.transaction() as connection:
                 self._resign(connection)
@@ -108,7 +111,7 @@ class Election:
         connection.execute(changed.values(until=0.0))
 
     def evict(self) -> None:
-        """This master leads no more until `cancel_evict`, also after a restart.
+        """Keep this master from leading until `cancel_evict`, also after a restart.
 
         Raises ClusterError CLUSTER-016 where nobody else could lead: workers would then let their sources go.
         """
@@ -120,18 +123,19 @@ class Election:
             self._resign(connection)
 
     def cancel_evict(self) -> None:
-        """All masters may lead. Any of them may be asked, for it may be that none leads."""
+        """Let all masters lead again. Any of them may be asked, for it may be that none leads."""
         with self._store.transaction() as connection:
             connection.execute(update(tables.MASTERS).values(evicted=False))
 
     def masters(self) -> tuple[MasterRow, ...]:
+        """Return all masters on record, by name. Raises ClusterError CLUSTER-003."""
         with self._store.transaction() as connection:
             oldest = clock(connection) - _ALIVE_LEASES * self.lease_seconds
             rows = connection.execute(select(tables.MASTERS).order_by(tables.MASTERS.c.name))
             return tuple(MasterRow(row.name, row.addr, row.seen >= oldest, row.evicted) for row in rows)
 
     def _be_seen(self, connection: Connection, now: float) -> bool:
-        """Whether this master is kept from leading. Raises ClusterError CLUSTER-096 while another one has its name."""
+        """Record this master as alive; return if it is evicted. Raises ClusterError CLUSTER-096 for a used name."""
         row = connection.execute(select(tables.MASTERS).where(tables.MASTERS.c.name == self.name)).first()
         if row is not None and row.addr != self.addr and row.seen > now - self.lease_seconds:
             raise self._twin(row.addr)

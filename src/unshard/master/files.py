@@ -1,4 +1,4 @@
-"""The files that are in force: shown, exported; templates of tasks."""
+"""The stored files of tasks, sources and members: shown, exported; templates of tasks."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from typing import Any
 
 import yaml
 
-from unshard.api.verbs import Config
+from unshard.api.verbs import Answer, Config, plain
 from unshard.config.files import parse_task
 from unshard.config.redact import hidden_text
-from unshard.config.secret import sealed
+from unshard.config.secret import HIDDEN, sealed
 from unshard.errors import ClusterError, Where
-from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
-from unshard.master.relays import known
-from unshard.master.state import State, TaskRow
+from unshard.master.state import State, TaskRow, known
 
 # A file as it is stored: its passwords encrypted where this process has a key, all else as the user wrote it.
 
 
 def kept(text: str) -> str:
-    """The YAML text of a task or source, comments and all, with its passwords in the form that is stored."""
+    """Return the YAML text of a task or source, comments and all, with its passwords in the stored form."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     assert node is not None, "the text is a file that was read"
     places = {(one.start_mark.index, one.end_mark.index): one.value for one in _passwords(node, []) if one.value}
@@ -33,7 +31,7 @@ def kept(text: str) -> str:
 
 
 def _passwords(node: yaml.Node, seen: list[yaml.Node]) -> Iterator[yaml.ScalarNode]:
-    """The values of keys `password`; what aliases share, once."""
+    """Yield the values of keys `password`; those that YAML aliases share, once."""
     if any(node is one for one in seen):
         return
     seen.append(node)
@@ -48,8 +46,47 @@ def _passwords(node: yaml.Node, seen: list[yaml.Node]) -> Iterator[yaml.ScalarNo
                 yield from _passwords(value, seen)
 
 
+def with_kept_password(draft: str, stored: str) -> str:
+    """Return a draft of a task's file with the stored password of `target-database` where it has `******`.
+
+    Raises ClusterError CLUSTER-016 where host, port or user are others than the stored ones, so that a password goes to
+    nobody whom it was not written for, and where another secret is `******`.
+    """
+    try:
+        node, old = (yaml.compose(text, Loader=yaml.SafeLoader) for text in (draft, stored))
+    except yaml.YAMLError:
+        return draft  # its reader tells what is wrong, and where
+    login, known = _login(node), _login(old)
+    mask = login.get("password")
+    if mask is not None and mask.value == HIDDEN:
+        if "password" not in known or any(_told(login, key) != _told(known, key) for key in ("host", "port", "user")):
+            why = f"target-database has another host, port or user: write its password in the place of {HIDDEN}"
+            raise ClusterError("CLUSTER-016", cause=why)
+        secret = known["password"].value.replace("'", "''")
+        draft = f"{draft[: mask.start_mark.index]}'{secret}'{draft[mask.end_mark.index :]}"
+    if HIDDEN in draft:
+        why = f"the draft has {HIDDEN} elsewhere than as the password of target-database: write what stands there"
+        raise ClusterError("CLUSTER-016", cause=why)
+    return draft
+
+
+def _login(node: yaml.Node | None) -> dict[str, yaml.ScalarNode]:
+    """Return the plain values of `target-database`."""
+    found = _below(node).get("target-database")
+    return {key: value for key, value in _below(found).items() if isinstance(value, yaml.ScalarNode)}
+
+
+def _below(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
+
+
+def _told(login: dict[str, yaml.ScalarNode], key: str) -> str:
+    return login[key].value if key in login else ""
+
+
 SettingsOf = Callable[[str], dict[str, Any]]
-"""The settings of the process at an address. Raises ClusterError CLUSTER-039."""
+"""Returns the settings of the process at an address. Raises ClusterError CLUSTER-039."""
 
 
 class ConfigFiles:
@@ -59,7 +96,7 @@ class ConfigFiles:
         self._cluster, self._own, self._settings_of = cluster, own, settings_of
 
     def show(self, request: Config) -> Answer:
-        """Raises ClusterError CLUSTER-008, 017, 019 for what there is none of, 039 for a member that doesn't answer."""
+        """Show a file or settings. Raises ClusterError CLUSTER-008, 017, 019 (unknown name), 039 (no answer)."""
         state = self._cluster.state
         name = request.name
         if request.type == "task":
@@ -82,13 +119,13 @@ class ConfigFiles:
         raise ClusterError("CLUSTER-019", values={"type": request.type, "name": name, "fault": fault})
 
     def _addr(self, state: State, kind: str, name: str) -> str:
-        """Where a member is reached; empty where there is none."""
+        """Return the address of a member; "" where there is none."""
         if kind == "worker":
             return state.workers[name].addr if name in state.workers else ""
         return next((row.addr for row in self._cluster.election.masters() if row.name == name), "")
 
     def export(self) -> Answer:
-        """All files as they are kept, secrets too."""
+        """Return all files as they are stored, secrets too."""
         state = self._cluster.state
         return plain(
             tasks={name: row.text for name, row in state.tasks.items()},
@@ -97,14 +134,14 @@ class ConfigFiles:
         )
 
     def template(self, name: str) -> TaskRow:
-        """Raises ClusterError CLUSTER-017."""
+        """Return a template. Raises ClusterError CLUSTER-017."""
         found = self._cluster.state.templates.get(name)
         if found is None:
             raise ClusterError("CLUSTER-017", Where(), "no template has this name", {"task": name})
         return found
 
     def put_template(self, text: str, *, overwrite: bool) -> TaskRow:
-        """Keep a task file for later, under the task's name. Raises ClusterError CLUSTER-007; ConfigError."""
+        """Store a task file for later, under the task's name. Raises ClusterError CLUSTER-007; ConfigError."""
         name = parse_task(text).name
         with self._cluster.change() as writing:
             if not overwrite and name in writing.state.templates:
@@ -113,6 +150,7 @@ class ConfigFiles:
         return TaskRow(name, text)
 
     def drop_template(self, name: str) -> None:
+        """Remove a template. Raises ClusterError CLUSTER-017 for an unknown name."""
         self.template(name)
         with self._cluster.change() as writing:
             writing.drop_template(name)

@@ -1,34 +1,35 @@
-"""Masters and workers: listed, forgotten; the leader sent away."""
+"""Masters and workers: listed, removed; the leader evicted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from unshard.api.verbs import ListMember, LogLevel, OfflineMember, OperateLeader
+from unshard.api.verbs import Answer, ListMember, LogLevel, OfflineMember, OperateLeader, plain
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import level, set_level
-from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
 from unshard.master.orders import unread
 from unshard.master.state import WorkerRow
 
 LevelOf = Callable[[str, str], str]
-"""Sets the log level of the process at an address, or leaves it for an empty one; the level then."""
+"""Sets the log level of the process at an address, or leaves it for an empty one; returns the level."""
 
 OFFLINE_AT_MOST = 64
-"""Workers that are known though they are neither alive nor needed."""
+"""The number of workers that stay known though they are neither alive nor needed."""
 
 BOUND, FREE, OFFLINE = "bound", "free", "offline"
 """DM's stages of a worker. Its `relay` has no counterpart: only the worker of a source keeps its log."""
 
 
 class Members:
+    """The masters and workers of the cluster: register, list and remove them, set their log levels."""
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def workers(self) -> dict[str, tuple[str, str, str]]:
-        """Address, stage and source of each worker, by name."""
+        """Return address, stage and source of each worker, by name."""
         state, online = self._cluster.state, self._cluster.liveness.online()
         sources = {bound.worker: bound.source for bound in state.bounds.values()}
         found = {}
@@ -38,8 +39,11 @@ class Members:
         return found
 
     def register(self, row: WorkerRow) -> None:
-        """Make a worker known. Of those that are offline and serve nothing only so many stay known: workers that get
-        another name with each start would pile up. One that comes back registers again."""
+        """Make a worker known.
+
+        Only OFFLINE_AT_MOST workers that are offline and serve nothing stay known: workers that get another name with
+        each start would pile up. One that comes back registers again.
+        """
         idle = [name for name, (_, stage, source) in self.workers().items() if stage == OFFLINE and not source]
         presumed = self._cluster.liveness.presumed()
         gone = [name for name in idle if name not in presumed and name != row.name][OFFLINE_AT_MOST - 1 :]
@@ -52,7 +56,7 @@ class Members:
             self._cluster.liveness.forget(name)
 
     def show(self, request: ListMember) -> Answer:
-        """All kinds of members where none is asked for by name."""
+        """List members; all kinds of them where none is asked for."""
         every = not (request.leader or request.master or request.worker)
         named = frozenset(request.names)
         members: list[dict[str, Any]] = []
@@ -84,12 +88,12 @@ class Members:
         return plain(members=members)
 
     def _told(self, source: str) -> dict[str, str]:
-        """What keeps a worker from its source's orders."""
+        """Return the reason why a worker can't get its source's orders, as the `msg` of an answer; {} for none."""
         faults = unread(self._cluster.state, [source], ())
         return {"msg": "\n".join(map(str, faults))} if faults else {}
 
     def log_level(self, request: LogLevel, level_of: LevelOf | None) -> Answer:
-        """Set or tell how much members log: of all that are alive, or those named. Raises ClusterError CLUSTER-019."""
+        """Set or show the log level of members: all that are alive, or those named. Raises ClusterError CLUSTER-019."""
         masters = {row.name: row.addr for row in self._cluster.election.masters() if row.alive}
         workers = {name: addr for name, (addr, stage, _) in self.workers().items() if stage != OFFLINE}
         addrs = masters | workers
@@ -113,7 +117,7 @@ class Members:
         return {"name": name, "level": found, "result": True, "msg": ""}
 
     def offline(self, request: OfflineMember) -> Answer:
-        """Forget a member that is not alive. Raises ClusterError CLUSTER-019."""
+        """Remove a member that is not alive. Raises ClusterError CLUSTER-019."""
         if request.type == "master":
             masters = {row.name: row for row in self._cluster.election.masters()}
             found = masters.get(request.name)
@@ -141,7 +145,7 @@ class Members:
 
 
 def operate_leader(cluster: Cluster, request: OperateLeader) -> Answer:
-    """`evict`: this master, which leads, does so no more, also after a restart; `cancel-evict`: all may again."""
+    """Stop leading on this master (`evict`), also after a restart; or let all masters lead again (`cancel-evict`)."""
     if request.op == "evict":
         cluster.state  # noqa: B018 - only of the leader
         cluster.election.evict()

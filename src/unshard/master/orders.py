@@ -1,9 +1,9 @@
-"""What a worker is to do, from the state: pure."""
+"""Compute from the state what a worker is to do. Pure."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -22,16 +22,18 @@ from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow
 
 Config = TypeVar("Config", bound=Section)
 _KEPT = 4096
-"""Texts whose reading is remembered: every beat asks for them."""
+"""The number of texts whose parsed form is remembered: every beat asks for them."""
 _LOOKS_AGAIN_SECONDS = 5.0
-"""How long a text that can't be read is known as such: a file that it names may be there by then."""
+"""How long a text that can't be read is remembered as such: a file that it names may exist later."""
 _SENT = 16384
-"""Subtasks whose config is remembered, of about 5 KB each. Beats go round all that there are: with one more than these
-none would be found."""
+"""The number of subtasks whose config is remembered, of about 5 KB each.
+
+Beats go round all subtasks there are: with one more than this number, none would be found.
+"""
 
 
 def source_config(row: SourceRow) -> SourceConfig:
-    """Raises ClusterError CLUSTER-091 where the stored text is none any more (of another version)."""
+    """Parse a source's file. Raises ClusterError CLUSTER-091 where the stored text is invalid (of another version)."""
     try:
         config = _read(_source, row.text, row.name)
     except ConfigError as error:
@@ -40,7 +42,7 @@ def source_config(row: SourceRow) -> SourceConfig:
 
 
 def task_config(row: TaskRow) -> TaskConfig:
-    """Raises ClusterError CLUSTER-091 as `source_config`."""
+    """Parse a task's file. Raises ClusterError CLUSTER-091 as `source_config`."""
     try:
         return _read(_task, row.text, row.name)
     except ConfigError as error:
@@ -48,7 +50,7 @@ def task_config(row: TaskRow) -> TaskConfig:
 
 
 def unread(state: State, sources: Iterable[str], tasks: Iterable[str]) -> list[ClusterError]:
-    """What is wrong with those of these files that can't be read."""
+    """Return the errors of those of these files that can't be read."""
     files: list[Callable[[], Section]] = [
         *(partial(source_config, state.sources[name]) for name in sources if name in state.sources),
         *(partial(task_config, state.tasks[name]) for name in tasks if name in state.tasks),
@@ -67,15 +69,17 @@ def _in_short(error: ConfigError) -> str:
 
 
 def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
+    """Return the settings that the worker needs for the subtask. Raises ConfigError."""
     source = source_config(state.sources[row.source])
     config = plan_subtask(task_config(state.tasks[row.task]), source)
     return with_start(config, row.start, attempt_of(state, row.task))
 
 
 def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
-    """Whether two sections are the same, whichever form their password is written in.
+    """Return whether two sections are the same, whichever form their password is written in.
 
-    A password is kept encrypted where the master has a key, so the text that a user gives differs from the kept one.
+    A password is stored encrypted where the master has a key, so the text that a user gives differs from the stored
+    one.
     """
     if old.model_copy(update={"password": ""}) != new.model_copy(update={"password": ""}):
         return False
@@ -83,29 +87,32 @@ def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
 
 
 def opened(password: str) -> str:
-    """A plain or encrypted password in plain; a reference as it is."""
+    """Return a plain or encrypted password in plain; a reference unchanged."""
     return password if password.startswith(("env:", "file:")) else read_secret(password)
 
 
 def with_start(config: SubtaskConfig, start: str, attempt: str) -> SubtaskConfig:
+    """Return the settings with the stored start point and the attempt. `start` is JSON, or "" for none."""
     begins = {"start": MetaConfig.model_validate_json(start)} if start else {}
     return config.model_copy(update={**begins, "attempt": attempt})
 
 
 def attempt_of(state: State, task: str) -> str:
-    """`SubtaskConfig.attempt` of the task: as of its last start that forgot what the target had on record."""
+    """Return `SubtaskConfig.attempt` of the task, set by its last start that dropped the target's records."""
     return state.texts.get(attempt_name(task), "")
 
 
 def attempt_name(task: str) -> str:
-    """The name of the text that keeps a task's attempt, also while the task is stopped."""
+    """Return the name of the text that keeps a task's attempt, also while the task is stopped."""
     return f"attempt of {task}"
 
 
-def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
-    """All that the worker of that bound is to do. Of a file that can't be read the worker is told why, and logged.
+def order_of(
+    state: State, bound: Bound, *, held: bool = False, validation: Mapping[tuple[str, str], str] | None = None
+) -> SourceOrder:
+    """Return all that the worker of that bound is to do. The reason why a file can't be read is sent too, and logged.
 
-    `held`: what runs is to stand still for a moment.
+    `held`: running subtasks are to pause for a moment. `validation`: `SubtaskOrder.validation` by task and source.
     """
     row = state.sources[bound.source]
     form: dict[str, Any] = {}
@@ -128,6 +135,7 @@ def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
                 config=told,
                 kept=subtask.brief,
                 unread=why,
+                validation=(validation or {}).get((subtask.task, bound.source), ""),
             )
         )
     return SourceOrder(
@@ -142,7 +150,7 @@ def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
 
 
 def _told(state: State, source: SourceRow, subtask: SubtaskRow) -> tuple[dict[str, Any], str]:
-    """The config of a subtask, or why there is none."""
+    """Return the config of a subtask, or why there is none."""
     task = state.tasks[subtask.task]
     try:
         attempt = attempt_of(state, task.name)
@@ -156,7 +164,7 @@ def _told(state: State, source: SourceRow, subtask: SubtaskRow) -> tuple[dict[st
 
 
 def _read(parse: Callable[[str, str], Config], text: str, name: str) -> Config:
-    """What the text says. Raises ConfigError; a text that is at fault is not parsed anew at each beat."""
+    """Parse a text. Raises ConfigError; an invalid text is not parsed anew at each beat."""
     fault = _fault(parse, text, name, int(time.monotonic() / _LOOKS_AGAIN_SECONDS))
     if fault is not None:
         raise ConfigError(fault.code, fault.where, fault.cause, fault.values)
@@ -165,7 +173,7 @@ def _read(parse: Callable[[str, str], Config], text: str, name: str) -> Config:
 
 @lru_cache(_KEPT)
 def _fault(parse: Callable[[str, str], Section], text: str, name: str, spell: int) -> ConfigError | None:
-    """What keeps the text from being read; `spell` numbers the times in which the answer holds."""
+    """Return the error of a text, None where it is valid; `spell` numbers the periods in which the answer holds."""
     del spell
     try:
         parse(text, name)
@@ -193,5 +201,5 @@ def _subtask_form(
 
 
 def sent_form(config: Section) -> dict[str, Any]:
-    """What a worker is sent: a key that asks for nothing is left out, for an earlier version may not know it."""
+    """Return the form that a worker is sent, without keys that have their default: an older version may lack them."""
     return config.model_dump(mode="json", by_alias=True, exclude_defaults=True)

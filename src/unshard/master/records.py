@@ -1,36 +1,37 @@
-"""What a task has on record in its target, changed by hand: operators of the binlog, tracked structures."""
+"""A task's records in its target, changed by a human: operators of the binlog, tracked structures, locks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from secrets import token_hex
 
 from unshard.api.status import Stage
-from unshard.api.verbs import Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUnlock
+from unshard.api.verbs import Answer, Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUnlock, Validation
 from unshard.errors import ClusterError, Where
-from unshard.master.answers import Answer
-from unshard.master.cluster import Cluster
+from unshard.master.cluster import Cluster, settle
 from unshard.master.orders import subtask_config, unread
-from unshard.master.stages import settle
 from unshard.master.state import SubtaskRow
 from unshard.master.status import Statuses
 from unshard.master.tasks import subtasks
-from unshard.operate.binlog import answer_binlog
+from unshard.operate.binlog import answer_binlog, answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
-from unshard.operate.schema import answer_schema
-from unshard.operate.subject import Subject
+from unshard.operate.subject import Subject, wrong_use
+from unshard.operate.validation import answer_validation
 
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
 class Records:
+    """The verbs that read or change a task's records in its target."""
+
     def __init__(self, cluster: Cluster, statuses: Statuses) -> None:
         self._cluster, self._statuses = cluster, statuses
 
     def binlog(self, request: Binlog, who: str) -> Answer:
-        """Give, take back or list operators; where one was given, a task that an error has paused goes on.
+        """Give, take back or list operators; giving one resumes a task that an error has paused.
 
-        The worker is asked whether one has, as for query-status: the master may hear of it a moment later.
-        Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
+        The worker is asked whether an error has paused the task, as for query-status: the master may hear of it a
+        moment later. Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
         """
         subtasks(self._cluster.state, request.task, request.sources)
         waiting: list[SubtaskRow] = []
@@ -61,7 +62,7 @@ class Records:
         return answer_schema(self._subject(request.task), request)
 
     def locks(self, request: ShardDdlLock) -> Answer:
-        """Sharding DDL that waits, of one task or all. Raises ClusterError CLUSTER-017, TargetError."""
+        """Return the sharding DDL that waits, of one task or all. Raises ClusterError CLUSTER-017, TargetError."""
         state = self._cluster.state
         if request.task and request.task not in state.tasks:
             raise ClusterError("CLUSTER-017", values={"task": request.task})
@@ -83,8 +84,38 @@ class Records:
             raise ClusterError("CLUSTER-017", values={"task": task})
         return answer_unlock(self._subject(task), request, who)
 
+    def validation(self, request: Validation, who: str) -> Answer:
+        """Answer a verb of continuous validation; workers get a start or a stop at once.
+
+        Raises ClusterError CLUSTER-017, 047; TargetError.
+        """
+        state = self._cluster.state
+        if bool(request.task) == request.all_task:
+            raise wrong_use(f"validation {request.op} needs a task, or --all-task")
+        if request.all_task and request.op not in ("start", "stop"):
+            raise wrong_use("--all-task goes with start and stop")
+        names = list(state.tasks) if request.all_task else [request.task]
+        subjects = []
+        for name in names:
+            rows = state.of_task(name) if request.all_task else subtasks(state, name, request.sources)
+            named = {row.source for row in rows} & set(request.sources or (row.source for row in rows))
+            if named or not request.all_task:
+                subject = self._subject(name)
+                subjects.append(replace(subject, sources=tuple(sorted(named))) if request.all_task else subject)
+
+        def effect(task: str, source: str) -> str:
+            serving = self._cluster.serving(source)
+            self._cluster.validation[task, source] = token_hex(8)
+            if serving is None:
+                return "takes effect once a worker serves the source"
+            self._cluster.wake([serving.worker])
+            return "the worker is told"
+
+        given = request.model_copy(update={"sources": ()}) if request.all_task else request
+        return answer_validation(subjects, given, who, effect)
+
     def _subject(self, task: str) -> Subject:
-        """Raises ClusterError CLUSTER-091 where no part of the task can be read."""
+        """Return the task's subject. Raises ClusterError CLUSTER-091 where no part of the task can be read."""
         state = self._cluster.state
         rows = state.of_task(task)
         faulty = {error.where.source for error in unread(state, [row.source for row in rows], ())}

@@ -1,18 +1,20 @@
 """The master: one method a verb, the heartbeat of workers, and the loop that leads.
 
-Whole without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
-ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead.
+Complete without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
+ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead; the samples for `/metrics` are then only those
+that tell so.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from threading import Event, Thread
 from typing import Any
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, SubtaskBrief
 from unshard.api.verbs import (
+    Answer,
     Binlog,
     BinlogSchema,
     CheckTask,
@@ -39,37 +41,39 @@ from unshard.api.verbs import (
     TransferSource,
     UpdateSource,
     UpdateTask,
+    Validation,
+    answer,
+    plain,
 )
 from unshard.checks.run import check_moved, check_task
-from unshard.config.cipher import encrypt
 from unshard.config.files import parse_source
+from unshard.config.secret import encrypt
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
-from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forget, leave, reset
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import ConfigFiles, SettingsOf
-from unshard.master.liveness import Liveness
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
-from unshard.master.relays import Relays
-from unshard.master.sources import Ask, Sources, ask, transfer
+from unshard.master.scheduler import Liveness
+from unshard.master.sources import Ask, Relays, Sources, ask, transfer
 from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
-from unshard.master.updates import Moved, Updates
-from unshard.metrics.events import EVENTS
+from unshard.master.updates import Moved, TaskDraft, Updates
+from unshard.metrics import Sample
+from unshard.metrics.events import EVENTS, EventCounters
 
 WORKER_TTL_SECONDS = 8.0
 _TICKS = 8
-"""Looks at the lease and at the workers, per lease."""
+"""How many times per lease the lease and the workers are looked at."""
 
 
 class Master:
-    """One master of a cluster; implements MasterLink. `start` makes it take part, `close` lets it go."""
+    """One master of a cluster; implements MasterLink. It takes part from `start` to `close`."""
 
     def __init__(
         self,
@@ -91,8 +95,11 @@ class Master:
         level_of: LevelOf | None = None,
         settings_of: SettingsOf | None = None,
     ) -> None:
-        """`own`: its settings without secrets, to show. `level_of`, `settings_of`: how to reach the log level and the
-        settings of other members."""
+        """Set up the master.
+
+        `own`: its settings without secrets, for display. `level_of`, `settings_of`: reach the log level and the
+        settings of other members.
+        """
         self.own = dict(own or {})
         self.name, self.addr = name, addr
         self.election = Election(store, name, addr, lease_seconds)
@@ -118,7 +125,7 @@ class Master:
         self._thread.start()
 
     def advertise(self, addr: str) -> None:
-        """The address at which others reach this master; before `start`."""
+        """Set the address at which others reach this master; called before `start`."""
         self.addr = self.election.addr = addr
 
     def close(self) -> None:
@@ -133,7 +140,7 @@ class Master:
         self.cluster.store.close()
 
     def step(self) -> None:
-        """One look at the lease and at the workers. What fails is logged: the next look is soon."""
+        """Look once at the lease and at the workers. Failures are logged: the next look is soon."""
         asked = time.monotonic()
         try:
             self.election.step()
@@ -152,7 +159,7 @@ class Master:
             logger("master").info("leads" if self._led else "follows", epoch=self._led)
 
     def _slowness(self, seconds: float) -> str:
-        """What is to be said of a look at the lease that took so long; empty where it was quick enough."""
+        """Return the warning about a look at the lease that took so long; "" where it was quick enough."""
         lease = self.election.lease_seconds
         if seconds < lease / 2:
             return ""
@@ -161,9 +168,9 @@ class Master:
         return told
 
     def beat(self, beat: Heartbeat) -> DesiredState:
-        """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has.
+        """Record a worker's beat; return its orders. Raises ClusterError CLUSTER-011 for a name that another one has.
 
-        Of two processes with one name and address the one that was started last has them.
+        Of two processes with one name and address, the one that was started last has them.
         """
         cluster = self.cluster
         if self.liveness.is_replaced(beat):
@@ -185,28 +192,37 @@ class Master:
         bound = cluster.state.bound_to(beat.name)
         if bound is not None and bound.epoch == beat.epoch:
             self._keep(bound, beat)
-        order = order_of(cluster.state, bound, held=bound.source in cluster.held) if bound is not None else None
+        order = None
+        if bound is not None:
+            order = order_of(cluster.state, bound, held=bound.source in cluster.held, validation=cluster.validation)
         return DesiredState(ttl_seconds=self.liveness.ttl_seconds, leader=self.addr, order=order)
 
     def check_task(self, request: CheckTask) -> Answer:
+        """Answer the verb as `Tasks.check`."""
         return self.tasks.check(request)
 
     def start_task(self, request: StartTask, *, checked: bool = False) -> Answer:
+        """Answer the verb as `Tasks.start`."""
         return self.tasks.start(request, checked=checked)
 
     def stop_task(self, request: StopTask) -> Answer:
+        """Answer the verb as `Tasks.stop`."""
         return self.tasks.stop(request)
 
     def pause_task(self, request: PauseTask) -> Answer:
+        """Answer the verb as `Tasks.pause`."""
         return self.tasks.pause(request)
 
     def resume_task(self, request: ResumeTask) -> Answer:
+        """Answer the verb as `Tasks.resume`."""
         return self.tasks.resume(request)
 
     def query_status(self, request: QueryStatus) -> Answer:
+        """Answer the verb as `Statuses.query`."""
         return self.statuses.query(request)
 
     def operate_source(self, request: OperateSource) -> Answer:
+        """Create, update, stop or show sources, by `op`. Raises as the methods of `Sources`, and `Updates.source`."""
         names = (*request.source_id, *(parse_source(text).source_id for text in request.config))
         if request.op == "create":
             return self.sources.create(request)
@@ -218,68 +234,92 @@ class Master:
         return self.sources.show(names)
 
     def update_task(self, request: UpdateTask) -> Answer:
+        """Answer the verb as `Updates.task`."""
         return self._updates.task(request)
 
+    def draft(self, task: str, text: str) -> TaskDraft:
+        """Return the result that `update_task` would have for a text without secrets. Raises as `Updates.draft`."""
+        return self._updates.draft(task, text)
+
     def update_source(self, request: UpdateSource) -> Answer:
+        """Answer the verb as `Updates.source`."""
         return self._updates.source(request)
 
     def transfer_source(self, request: TransferSource) -> Answer:
+        """Answer the verb as `transfer`."""
         return transfer(self.cluster, request)
 
     def start_relay(self, request: StartRelay) -> Answer:
+        """Answer the verb as `Relays.start`."""
         return self._relays.start(request)
 
     def stop_relay(self, request: StopRelay) -> Answer:
+        """Answer the verb as `Relays.stop`."""
         return self._relays.stop(request)
 
     def pause_relay(self, request: PauseRelay) -> Answer:
+        """Answer the verb as `Relays.pause`."""
         return self._relays.pause(request)
 
     def resume_relay(self, request: ResumeRelay) -> Answer:
+        """Answer the verb as `Relays.resume`."""
         return self._relays.resume(request)
 
     def purge_relay(self, request: PurgeRelay) -> Answer:
+        """Answer the verb as `Relays.purge`."""
         return self._relays.purge(request)
 
     def list_member(self, request: ListMember) -> Answer:
+        """Answer the verb as `Members.show`."""
         return self.members.show(request)
 
     def offline_member(self, request: OfflineMember) -> Answer:
+        """Answer the verb as `Members.offline`."""
         return self.members.offline(request)
 
     def operate_leader(self, request: OperateLeader) -> Answer:
+        """Answer the verb as `members.operate_leader`."""
         return operate_leader(self.cluster, request)
 
     def config(self, request: Config) -> Answer:
+        """Answer the verb as `ConfigFiles.show`."""
         return self.files.show(request)
 
     def config_export(self, request: ConfigExport) -> Answer:
+        """Answer the verb as `ConfigFiles.export`."""
         del request
         return self.files.export()
 
     def binlog(self, request: Binlog, who: str) -> Answer:
-        """`who` stands in the record of what is given."""
+        """As `Records.binlog`; `who` is stored with a given operator."""
         return self._records.binlog(request, who)
 
     def binlog_schema(self, request: BinlogSchema) -> Answer:
+        """Answer the verb as `Records.schema`."""
         return self._records.schema(request)
 
+    def validation(self, request: Validation, who: str) -> Answer:
+        """Answer the verb as `Records.validation`. `who` is stored in the record of errors that are settled."""
+        return self._records.validation(request, who)
+
     def shard_ddl_lock(self, request: ShardDdlLock) -> Answer:
+        """Answer the verb as `Records.locks`."""
         return self._records.locks(request)
 
     def shard_ddl_lock_unlock(self, request: ShardDdlLockUnlock, who: str) -> Answer:
-        """`who` stands in the lock's record."""
+        """As `Records.unlock`; `who` is stored with the lock."""
         return self._records.unlock(request, who)
 
     def encrypt(self, request: Encrypt) -> Answer:
-        """Raises ConfigError where this master has no key."""
+        """Encrypt a password. Raises ConfigError where this master has no key."""
         return plain(ciphertext=encrypt(request.plaintext))
 
     def log_level(self, request: LogLevel) -> Answer:
+        """Answer the verb as `Members.log_level`."""
         return self.members.log_level(request, self._level_of)
 
     def _keep(self, bound: Bound, beat: Heartbeat) -> None:
-        """Write down what the worker says of its subtasks, where it is new, and of orders as they are now."""
+        """Store what the worker reports of its subtasks, where it is new and about the present orders."""
 
         def news(state: State) -> list[SubtaskBrief]:
             has_a_say = state.bounds.get(bound.source) == bound and self.liveness.beat_of(beat.name) is beat
@@ -295,3 +335,33 @@ class Master:
 def _news(state: State, source: str, beat: Heartbeat) -> list[SubtaskBrief]:
     rows = ((brief, state.subtasks.get((brief.task, source))) for brief in beat.subtasks)
     return [brief for brief, row in rows if row and brief.revision >= row.revision and brief != row.brief]
+
+
+# Samples of a master's state, read when `/metrics` is asked for.
+
+
+BEGAN_TO_LEAD = "dm_master_start_leader_counter"
+OFFLINE, FREE, BOUND = 0, 1, 2
+"""DM's numbers of a worker's state."""
+
+
+def master_samples(master: Master, events: EventCounters = EVENTS) -> Iterator[Sample]:
+    """Yield every series of this master. One that has just lost the lease has none of workers."""
+    leads = bool(master.election.epoch)
+    yield Sample("unshard_master_leader", {}, leads)
+    yield Sample(BEGAN_TO_LEAD, {}, events.value(BEGAN_TO_LEAD))
+    if leads:
+        try:
+            state = master.cluster.state
+        except ClusterError:
+            return
+        yield from _cluster(state, master.liveness.online() | master.liveness.presumed())
+
+
+def _cluster(state: State, online: frozenset[str]) -> Iterator[Sample]:
+    served = {bound.worker for bound in state.bounds.values()}
+    for worker in state.workers:
+        number = OFFLINE if worker not in online else BOUND if worker in served else FREE
+        yield Sample("dm_master_worker_state", {"worker": worker}, number)
+    unbound = [name for name, source in state.sources.items() if source.enabled and name not in state.bounds]
+    yield Sample("unshard_sources_unbound", {}, len(unbound))

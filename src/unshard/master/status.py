@@ -1,4 +1,4 @@
-"""`query-status`: what all workers say, and DM's summary of a task in one word."""
+"""`query-status`: the reports of all workers, and DM's summary of a task in one word."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from unshard.api.status import ProcessError, ProcessResult, SourceReport, SourceStatus, Stage, SubTaskStatus, UnitName
-from unshard.api.verbs import QueryStatus
+from unshard.api.status import (
+    CopyProgress,
+    LogTail,
+    ProcessError,
+    ProcessResult,
+    SourceReport,
+    SourceStatus,
+    Stage,
+    SubTaskStatus,
+    UnitName,
+)
+from unshard.api.verbs import Answer, QueryStatus, answer
 from unshard.errors import ClusterError, UnshardError, Where
-from unshard.master.answers import Answer, answer
 from unshard.master.cluster import Cluster
 from unshard.master.orders import unread
 from unshard.master.state import State, SubtaskRow
@@ -24,11 +33,13 @@ _NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
 
 
 class Statuses:
+    """The status of tasks, sources and workers: asked of the workers, or as last reported."""
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def query(self, request: QueryStatus) -> Answer:
-        """All tasks in short, or one in full, or with `more` all in full. Raises ClusterError CLUSTER-017, 008."""
+        """Show all tasks in short, or one in full, or with `more` all in full. Raises ClusterError CLUSTER-017, 008."""
         state = self._cluster.state
         if request.name or request.sources:
             rows = subtasks(state, request.name, request.sources)
@@ -50,10 +61,24 @@ class Statuses:
         return {"result": True, "msg": told, "tasks": tasks}
 
     def reports(self, sources: Sequence[str], task: str | None) -> dict[str, SourceReport]:
-        """The report of each source, asked of all workers at once; one that doesn't answer gets what is on record."""
+        """Return the report of each source, asked of all workers at once; without an answer, what is on record."""
         state = self._cluster.state
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             return dict(zip(sources, pool.map(lambda name: self._report(state, name, task), sources), strict=True))
+
+    def copy_progress(self, source: str, task: str, life: str, since: int) -> CopyProgress:
+        """Return the progress of the copy by table, from the worker of the source. Raises its error, or CLUSTER-015."""
+        bound = self._cluster.serving(source)
+        if bound is None:
+            raise ClusterError(_NO_WORKER, Where(source))
+        return self._cluster.link(bound.worker).copy_progress(task, life, since, ASK_SECONDS)
+
+    def log_tail(self, source: str, life: str, after: int) -> LogTail:
+        """Return the newest lines of the log of the source's worker. Raises its error, or ClusterError CLUSTER-015."""
+        bound = self._cluster.serving(source)
+        if bound is None:
+            raise ClusterError(_NO_WORKER, Where(source))
+        return self._cluster.link(bound.worker).log_tail(life, after, ASK_SECONDS)
 
     def _report(self, state: State, source: str, task: str | None) -> SourceReport:
         bound = self._cluster.serving(source)
@@ -74,7 +99,7 @@ class Statuses:
 
 
 def summary(task: str, reports: Iterable[SourceReport]) -> str:
-    """DM's word for a task over all of its sources (reference of DM, 2.3); ours where nobody serves one of them."""
+    """Return DM's word for a task over all its sources (reference of DM, 2.3); ours where nobody serves one of them."""
     found = [(report, one) for report in reports for one in report.sub_task_status if one.name == task]
     stages = [one.stage for _, one in found]
     if any(one.stage is Stage.PAUSED and one.result is not None and one.result.errors for _, one in found):
@@ -101,6 +126,7 @@ def _is_unserved(report: SourceReport) -> bool:
 
 
 def process_error(error: UnshardError) -> ProcessError:
+    """Return an error in DM's form of `query-status`."""
     return ProcessError(
         ErrCode=error.code,
         ErrClass=error.code.split("-")[0].lower(),
@@ -116,7 +142,7 @@ def _rows(state: State, source: str, task: str | None) -> list[SubtaskRow]:
 
 
 def _recorded(state: State, source: str, task: str | None, error: UnshardError) -> SourceReport:
-    """What the master has on record of a source that nobody answers for, and why."""
+    """Return the master's record of a source whose worker does not answer, with the reason."""
     status = SourceStatus(
         source=source, worker=state.worker_of(source), result=ProcessResult(errors=(process_error(error),))
     )
@@ -139,5 +165,5 @@ def _new(row: SubtaskRow) -> SubTaskStatus:
 
 def _form(report: SourceReport) -> dict[str, Any]:
     form = report.model_dump(mode="json", by_alias=True)
-    # the question was answered; what is wrong with the source stands in its own `result`
+    # the question was answered; a fault of the source is in its own `result`
     return {"result": True, "msg": "", **form}

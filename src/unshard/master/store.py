@@ -2,8 +2,8 @@
 
 A master that is frozen in the middle of a transaction holds the leader's row. A MySQL-protocol server ends its silent
 session after about a lease and rolls back: another master leads then, and the frozen one's commit fails when it wakes
-up. The lock of a SQLite file is its process's, which nobody can take away: until that one wakes up or is killed,
-whoever wants the file gets CLUSTER-003.
+up. The lock of a SQLite file belongs to its process, from which nobody can take it: until that process wakes up or is
+killed, others that use the file get CLUSTER-003.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ SILENT_SECONDS = 4.0
 _DRIVER = "mysql+mysqldb"
 _READ_SECONDS = 10
 _LOCK_SECONDS = 5
-"""Less than a read may take: the server says that a lock is held, before we hang up on it without a word."""
+"""Less than a read may take: the server then reports the lock before the connection times out without an answer."""
 _MOST_CONNECTIONS = 15
 
 
 def engine_of(url: str, password: str, silent_seconds: float) -> Engine:
-    """Connections of the store at `url`, which begin their transactions as the election needs it.
+    """Return connections to the store at `url`, which begin their transactions as the election needs it.
 
     `silent_seconds`: how long a master that stops in the middle of a transaction keeps others from theirs, rounded up
-    to whole ones; a lease is right. Raises ClusterError CLUSTER-004.
+    to whole seconds; a lease is right. Raises ClusterError CLUSTER-004.
     """
     try:
         parsed = make_url(url)
@@ -58,9 +58,9 @@ def engine_of(url: str, password: str, silent_seconds: float) -> Engine:
 
 
 def _server(url: URL, silent_seconds: int) -> Engine:
-    """One connection is kept, which the steps of the election keep awake; further ones end with their use.
+    """Return connections to a server. One is kept, which the election's steps keep awake; others end after their use.
 
-    So the server's log tells of no session that it had to end, but that of a master that was frozen.
+    So the only sessions that the server's log reports as ended by the server are those of a master that was frozen.
     """
     session = {
         "wait_timeout": silent_seconds,
@@ -80,7 +80,7 @@ def _server(url: URL, silent_seconds: int) -> Engine:
 
 
 def _sqlite(url: URL) -> Engine:
-    """Without a file it lives in one connection, which those who need it take in turns."""
+    """Return connections to SQLite. Without a file the database is in one connection, which its users take in turns."""
     options = {} if url.database else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
     engine = create_engine(url, connect_args={"timeout": _READ_SECONDS, "check_same_thread": False}, **options)
 
@@ -112,7 +112,7 @@ class Store:
     """One database. Safe in threads; each call is a transaction of its own."""
 
     def __init__(self, url: str, password: str = "", silent_seconds: float = SILENT_SECONDS) -> None:
-        """`url`: `sqlite:///FILE`, `sqlite://` (in memory), or `mysql://USER@HOST:PORT/DATABASE`.
+        """Take `url`: `sqlite:///FILE`, `sqlite://` (in memory), or `mysql://USER@HOST:PORT/DATABASE`.
 
         `silent_seconds`: see `engine_of`. Raises ClusterError CLUSTER-004.
         """
@@ -124,7 +124,7 @@ class Store:
         retrying(self._open, attempts=_OPEN_ATTEMPTS)
 
     def _open(self) -> None:
-        """Masters of one store may begin at the same moment: the loser of a race tries again and finds it done."""
+        """Create or upgrade. Masters of one store may do so at once: the loser of a race tries again, finds it done."""
         with self.transaction() as connection:
             for table in tables.METADATA.sorted_tables:
                 connection.execute(CreateTable(table, if_not_exists=True))
@@ -139,11 +139,12 @@ class Store:
                 set_value(connection, "cluster", secrets.randbits(62) + 1)
 
     def close(self) -> None:
+        """Close all connections to the database."""
         self._engine.dispose()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Raises ClusterError CLUSTER-003 where the database fails; nothing is changed then."""
+        """Run a transaction. Raises ClusterError CLUSTER-003 where the database fails; nothing is changed then."""
         try:
             with self._engine.begin() as connection:
                 yield connection
@@ -152,7 +153,7 @@ class Store:
 
     @contextmanager
     def writing(self, epoch: int) -> Iterator[Writing]:
-        """Changes by the leader of `epoch`, all or none. Raises ClusterError CLUSTER-002 when another one leads."""
+        """Make changes as the leader of `epoch`, all or none. Raises ClusterError CLUSTER-002 if another one leads."""
         with self.transaction() as connection:
             leading = connection.execute(
                 select(tables.LEADER.c.epoch).where(tables.LEADER.c.id == 1).with_for_update()
@@ -162,40 +163,48 @@ class Store:
             yield Writing(connection)
 
     def read(self) -> State:
+        """Return the whole state, in one transaction. Raises ClusterError CLUSTER-003."""
         with self.transaction() as connection:
             return read_state(connection)
 
 
 class Writing:
-    """The changes that a leader makes within one transaction; `state` is what they come to."""
+    """The changes that a leader makes within one transaction; `state` includes them."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     @property
     def state(self) -> State:
+        """State as it is within the transaction. Read from the database at each use."""
         return read_state(self.connection)
 
     def put_worker(self, row: WorkerRow) -> None:
+        """Insert or replace a worker."""
         self._put(tables.WORKERS, asdict(row))
 
     def drop_worker(self, name: str) -> None:
+        """Remove a worker, where it exists."""
         self._drop(tables.WORKERS, name=name)
 
     def drop_master(self, name: str) -> None:
+        """Remove a master, where it exists."""
         self._drop(tables.MASTERS, name=name)
 
     def put_source(self, row: SourceRow) -> None:
+        """Insert or replace a source."""
         self._put(tables.SOURCES, {**asdict(row), "relay_stage": row.relay_stage.value})
 
     def drop_source(self, name: str) -> None:
+        """Remove a source and its binding to a worker."""
         self._drop(tables.SOURCES, name=name)
         self._drop(tables.BOUNDS, source=name)
 
     def bind(self, source: str, worker: str) -> None:
-        """Give the source to the worker, with a new epoch, whoever had either before.
+        """Assign the source to the worker, with a new epoch; former assignments of both end.
 
-        It is above all that were given before, also by a store that was lost since and is back from a backup.
+        The epoch is above all that were given before, also by a store that was lost since and is restored from a
+        backup.
         """
         epoch = max(value_of(self.connection, "epoch") + 1, int(clock(self.connection)))
         set_value(self.connection, "epoch", epoch)
@@ -205,21 +214,25 @@ class Writing:
         self.connection.execute(changed)
 
     def unbind(self, source: str) -> None:
+        """Remove the binding of a source to its worker."""
         self._drop(tables.BOUNDS, source=source)
 
     def put_task(self, row: TaskRow) -> None:
+        """Insert or replace a task's file."""
         self._put(tables.TASKS, asdict(row))
 
     def drop_task(self, name: str) -> None:
+        """Remove a task's file."""
         self._drop(tables.TASKS, name=name)
 
     def put_subtask(self, row: SubtaskRow) -> None:
+        """Insert or replace a subtask, with its last report."""
         brief = row.brief.model_dump_json(by_alias=True) if row.brief is not None else ""
         form = {"task": row.task, "source": row.source, "revision": row.revision, "start": row.start}
         self._put(tables.SUBTASKS, {**form, "stage": row.stage.value, "brief": brief})
 
     def put_briefs(self, source: str, briefs: Iterable[SubtaskBrief]) -> None:
-        """A worker's last words of subtasks, where there still are any."""
+        """Store a worker's last reports of subtasks, where these still exist."""
         rows = tables.SUBTASKS.c
         changed = update(tables.SUBTASKS).where(rows.task == bindparam("of_task"), rows.source == source)
         said = [{"of_task": brief.task, "said": brief.model_dump_json(by_alias=True)} for brief in briefs]
@@ -227,11 +240,14 @@ class Writing:
 
     @property
     def first_revision(self) -> int:
-        """The revision that a new subtask begins with: above those of all that were dropped, of which a worker that was
-        cut off may still tell."""
+        """The revision with which a new subtask begins.
+
+        It is above those of all dropped subtasks, which a worker that was cut off may still report.
+        """
         return value_of(self.connection, "revision") + 1
 
     def drop_subtask(self, task: str, source: str) -> None:
+        """Remove a subtask. Revisions of later subtasks stay above its revision."""
         rows = tables.SUBTASKS.c
         asked = select(rows.revision).where(rows.task == task, rows.source == source)
         revision = int(self.connection.execute(asked).scalar() or 0)
@@ -239,12 +255,15 @@ class Writing:
         self._drop(tables.SUBTASKS, task=task, source=source)
 
     def put_template(self, row: TaskRow) -> None:
+        """Insert or replace a template."""
         self._put(tables.TEMPLATES, asdict(row))
 
     def drop_template(self, name: str) -> None:
+        """Remove a template, where it exists."""
         self._drop(tables.TEMPLATES, name=name)
 
     def put_text(self, name: str, content: str) -> None:
+        """Insert or replace a named text."""
         self._put(tables.TEXTS, {"name": name, "text": content})
 
     def _put(self, table: Table, form: dict[str, Any]) -> None:
@@ -255,29 +274,32 @@ class Writing:
 
 
 def put(connection: Connection, table: Table, form: dict[str, Any]) -> None:
-    """Write a whole row, over the one with its key where there is one."""
+    """Write a whole row, replacing the one with its key if there is one."""
     key = {column.name: form[column.name] for column in table.primary_key.columns}
     connection.execute(table.delete().where(*(table.c[name] == value for name, value in key.items())))
     connection.execute(insert(table).values(form))
 
 
 def value_of(connection: Connection, name: str) -> int:
-    """A number of `VALUES`, locked for this transaction; 0 where there is none."""
+    """Return a number of `VALUES`, locked for this transaction; 0 where there is none."""
     asked = select(tables.VALUES.c.value).where(tables.VALUES.c.name == name).with_for_update()
     return int(connection.execute(asked).scalar() or 0)
 
 
 def set_value(connection: Connection, name: str, value: int) -> None:
+    """Store a named number."""
     put(connection, tables.VALUES, {"name": name, "value": value})
 
 
 def clock(connection: Connection) -> float:
-    """Seconds of Unix time by the database's clock, the only one that all masters share."""
+    """Return seconds of Unix time by the database's clock, the only one that all masters share."""
     asked = _CLOCK.get(connection.dialect.name, _CLOCK[""])
     return float(connection.execute(text(asked)).scalar_one())
 
 
 def read_state(connection: Connection) -> State:
+    """Return everything that the store has but the lease, in the caller's transaction."""
+
     def rows(table: Table) -> list[dict[str, Any]]:
         found = connection.execute(select(table).order_by(*table.primary_key.columns)).mappings()
         return [dict(row) for row in found]
@@ -301,5 +323,5 @@ def _subtask(row: dict[str, Any]) -> SubtaskRow:
 
 
 def _told(error: SQLAlchemyError) -> str:
-    """What the driver says, without statement and values."""
+    """Return the driver's message, without statement and values."""
     return str(getattr(error, "orig", None) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""The tables of the master's store and their versions: what is kept of a cluster besides what the targets hold."""
+"""The tables of the master's store and their versions: the records of a cluster, apart from those in the targets."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ VERSION = 2
 
 
 def _add_relay_kept(connection: Connection) -> None:
-    """Of version 1 a relay that was resumed was kept from then on."""
+    """Add `relay_kept`. In version 1 a relay that was resumed was kept from then on."""
     known = {column["name"] for column in inspect(connection).get_columns("unshard_sources")}
     if "relay_kept" not in known:
         connection.execute(text("ALTER TABLE unshard_sources ADD COLUMN relay_kept BOOLEAN NOT NULL DEFAULT 1"))
 
 
 UPGRADES: Mapping[int, Callable[[Connection], None]] = {1: _add_relay_kept}
-"""What brings the tables from version k to k + 1, by k. Each may be run twice, and a master of version k that leads
-meanwhile goes on."""
+"""The steps that bring the tables from version k to k + 1, by k.
+
+Each may run twice, and a master of version k that leads meanwhile can go on.
+"""
 
 
 def _name(length: int = 255) -> String:
-    """A name compared byte by byte, as SQLite does anyway."""
+    """Return the type of a name that is compared byte by byte, as SQLite compares anyway."""
     kind = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
     return String(length).with_variant(kind, "mysql", "mariadb")
 
@@ -49,7 +51,7 @@ def _text() -> Text:
 
 
 def _seconds() -> Float[float]:
-    """Seconds of Unix time, with fractions."""
+    """Return the type for seconds of Unix time, with fractions."""
     return Float(53)
 
 
@@ -59,8 +61,11 @@ VALUES = Table(
     Column("name", _name(64), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`version` of the tables; `epoch`: the last number given to a bound; `cluster`: drawn once, the name of this
-store; `revision`: the highest of a dropped subtask."""
+"""Numbers by name.
+
+`version` of the tables; `epoch`: the last one given to a bound; `cluster`: drawn once, identifies this store;
+`revision`: the highest of a dropped subtask.
+"""
 
 LEADER = Table(
     "unshard_leader",
@@ -100,7 +105,9 @@ SOURCES = Table(
     Column("relay_kept", Boolean, nullable=False, server_default=text("1")),
 )
 """`text`: the source file as the user wrote it. `last_worker`: who served it last, hence has its relay and dumps.
-`relay_kept`: what a paused relay is once it is resumed."""
+
+`relay_kept`: whether a paused relay is kept, also without a task, once it is resumed.
+"""
 
 BOUNDS = Table(
     "unshard_bounds",
@@ -127,7 +134,7 @@ SUBTASKS = Table(
     Column("start", _text(), nullable=False),
     Column("brief", _text(), nullable=False),
 )
-"""`start`: where it begins in place of `meta`, as JSON, or empty. `brief`: the worker's last word of it, as JSON."""
+"""`start`: where it begins in place of `meta`, as JSON, or empty. `brief`: the worker's last report, as JSON."""
 
 TEMPLATES = Table(
     "unshard_templates",
@@ -142,4 +149,4 @@ TEXTS = Table(
     Column("name", _name(64), primary_key=True),
     Column("text", _text(), nullable=False),
 )
-"""Texts by name: `topology`, where users have their own tools; `attempt of TASK`, as in `orders.attempt_of`."""
+"""Texts by name: `topology`, for users with tools of their own; `attempt of TASK`, as in `orders.attempt_of`."""

@@ -10,22 +10,18 @@ from secrets import token_hex
 from threading import Lock
 
 from unshard.api.status import Stage
-from unshard.api.verbs import CheckTask, ResumeTask, StartTask, TaskRequest
-from unshard.checks.items import opt_in_names
+from unshard.api.verbs import Answer, CheckTask, ResumeTask, StartTask, TaskRequest, answer, plain
 from unshard.checks.result import CheckReport
-from unshard.checks.run import check_task, require
+from unshard.checks.run import check_task, opt_in_names, require
 from unshard.config.files import parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, ConfigError, Where
-from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, Reset, at_time, forget, reset, start_of
-from unshard.master.cluster import Cluster
+from unshard.master.cluster import Cluster, settle
 from unshard.master.files import kept
-from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import attempt_name, same_login, source_config, subtask_config, task_config
-from unshard.master.stages import settle
-from unshard.master.state import State, SubtaskRow, TaskRow
+from unshard.master.state import State, SubtaskRow, TaskRow, refuse_changed
 from unshard.master.store import Writing
 
 Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str], Sequence[SubtaskConfig]], CheckReport]
@@ -33,7 +29,7 @@ _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
 class Tasks:
-    """The verbs of tasks. `check` asks both ends before a start; the other three are of `beginning.py`."""
+    """The verbs of tasks. `check` asks both ends before a start; the other three are those of `beginning.py`."""
 
     def __init__(
         self,
@@ -49,8 +45,11 @@ class Tasks:
         self._latch = Lock()
 
     def check(self, request: CheckTask) -> Answer:
-        """Raises what the checks raise where a server can't be asked at all, and CLUSTER-016 for a `start_time` that
-        a start would not take."""
+        """Run the checks of a task.
+
+        Raises what the checks raise where a server can't be asked at all, and CLUSTER-016 for a `start_time` that a
+        start would not take.
+        """
         task = parse_task(request.task)
         configs = plan(self._cluster.state, task, ())
         unknown = sorted(set(request.also).difference(opt_in_names()))
@@ -61,10 +60,10 @@ class Tasks:
         return self._check(task, configs, request.also, ()).to_dict(request.err_cnt, request.warn_cnt)
 
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
-        """Start a task on all of its sources, or those named; on none where one of them can't be.
+        """Start a task on all of its sources, or those named; on none where one of them can't start.
 
-        `checked`: the checks have been run. `msg` of the answer tells of keys that have no effect.
-        With `reset: show` nothing is checked or started, and the answer's `reset` tells what a reset would do.
+        `checked`: the checks have been run. `msg` of the answer names keys that have no effect.
+        With `reset: show` nothing is checked or started, and the answer's `reset` says what a reset would do.
         Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093; ConfigError.
         """
         task = parse_task(request.task)
@@ -83,7 +82,7 @@ class Tasks:
                 told = "" if checked else self._checked(task, configs, others)
                 if request.remove_meta:
                     self._forget(configs[0])
-                    told = "" if checked else self._checked(task, configs, others)  # now as a task that begins
+                    told = "" if checked else self._checked(task, configs, others)  # again, without the records
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
             with self._cluster.change() as writing:
@@ -101,7 +100,7 @@ class Tasks:
         return {**started, "msg": started["msg"] or "\n".join(task.notices), "checkResult": told}
 
     def create(self, text: str) -> Answer:
-        """Keep a task without starting it, as DM's REST does. Raises as `start`."""
+        """Store a task without starting it, as DM's REST does. Raises as `start`."""
         task = parse_task(text)
         with self._alone(task.name):
             state = self._cluster.state
@@ -121,10 +120,10 @@ class Tasks:
         return plain(checkResult=told)
 
     def anew(self, request: StartTask) -> Answer:
-        """Start a kept task that stands, with what a start may ask for. Raises as `start`, and CLUSTER-016."""
+        """Start a stored task that is stopped, with the options of a start. Raises as `start`, and CLUSTER-016."""
         task = parse_task(request.task)
         with self._alone(task.name):
-            with self._cluster.change() as writing:  # behind any resume that has begun, and none begins from here on
+            with self._cluster.change() as writing:  # after any resume that has begun; none begins from here on
                 state = writing.state
             rows = subtasks(state, task.name, request.sources)
             _refuse_unstopped(rows)
@@ -143,32 +142,35 @@ class Tasks:
         return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
 
     def drop_meta(self, task: str) -> None:
-        """Drop all that the target has on record of a task that stands on all of its sources.
+        """Drop everything that the target has on record of a task that is stopped on all of its sources.
 
         Raises ClusterError CLUSTER-016 to 018; TargetError.
         """
         with self._alone(task):
-            with self._cluster.change() as writing:  # behind any resume that has begun
+            with self._cluster.change() as writing:  # after any resume that has begun
                 state = writing.state
             rows = subtasks(state, task, ())
             _refuse_unstopped(rows)
             self._forget(subtask_config(state, rows[0]))
 
     def halt(self, request: TaskRequest) -> Answer:
-        """DM's REST "stop": the task stands and is kept, to be resumed."""
+        """Stop the task and keep it, to be resumed: the "stop" of DM's REST."""
         return self._operate(request, Stage.STOPPED, keep=True)
 
     def stop(self, request: TaskRequest) -> Answer:
+        """Stop subtasks and remove them from the store. A task without subtasks ends."""
         return self._operate(request, Stage.STOPPED)
 
     def pause(self, request: TaskRequest) -> Answer:
+        """Pause subtasks, and wait until they are paused."""
         return self._operate(request, Stage.PAUSED)
 
     def resume(self, request: TaskRequest) -> Answer:
+        """Resume subtasks, and wait until they run. Raises ClusterError CLUSTER-018 while their task is starting."""
         return self._operate(request, Stage.RUNNING)
 
     def _operate(self, request: TaskRequest, wanted: Stage, *, keep: bool = False) -> Answer:
-        """One task on all or some of its sources, or all tasks of some sources, `batch_size` subtasks at a time."""
+        """Change the stage of one task on all or some sources, or of all tasks of some, `batch_size` rows at a time."""
         rows = subtasks(self._cluster.state, request.name, request.sources)
         done: list[Answer] = []
         size = len(rows) if request.name else request.batch_size
@@ -177,7 +179,7 @@ class Tasks:
         return answer(done, op=_OPS[wanted])
 
     def _want(self, rows: Sequence[SubtaskRow], wanted: Stage, keep: bool) -> list[SubtaskRow]:
-        """Write down what is wanted; the rows as they are then. Raises ClusterError CLUSTER-018."""
+        """Store the wanted stage; return the rows as they are then. Raises ClusterError CLUSTER-018."""
         with self._cluster.change() as writing:
             known = writing.state.subtasks
             changed = []
@@ -201,12 +203,12 @@ class Tasks:
         return changed
 
     def _starts(self, configs: Iterable[SubtaskConfig], request: StartTask) -> dict[str, str]:
-        """Where each source begins. Asked before records are dropped: a time that is refused leaves all as it was."""
+        """Return the start point of each source. Called before records are dropped: a refused time changes nothing."""
         time, forgets = request.start_time, _forgets(request)
         return {one.source_id: start_of(one, time, self._at_time, forgets=forgets) for one in configs}
 
     def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]) -> str:
-        """What the checks tell. Raises CheckError CHECK-001."""
+        """Run the checks; return their findings. Raises CheckError CHECK-001."""
         report = self._check(task, configs, (), others)
         require(report)
         return _told(report)
@@ -229,7 +231,7 @@ class Tasks:
 
     @contextmanager
     def _alone(self, task: str) -> Iterator[None]:
-        """One start of a task at a time. Raises ClusterError CLUSTER-018."""
+        """Allow one start of a task at a time. Raises ClusterError CLUSTER-018."""
         with self._latch:
             if task in self._starting:
                 raise ClusterError("CLUSTER-018", values={"task": task})
@@ -246,7 +248,7 @@ def _forgets(request: StartTask) -> bool:
 
 
 def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[SubtaskConfig, ...]:
-    """The subtasks on all sources of the task, or those named. Raises ClusterError CLUSTER-008, and ConfigError."""
+    """Return the subtasks on all sources of the task, or those named. Raises ClusterError CLUSTER-008; ConfigError."""
     listed = [instance.source_id for instance in task.mysql_instances]
     for name in sources:
         if name not in listed:
@@ -260,7 +262,7 @@ def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[Subtas
 
 
 def others_of(state: State, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> list[SubtaskConfig]:
-    """The subtasks on the task's other sources, as far as these are known and can be read."""
+    """Return the subtasks on the task's other sources, as far as these are known and can be read."""
     chosen = {config.source_id for config in configs}
     found: list[SubtaskConfig] = []
     for one in task.mysql_instances:
@@ -271,7 +273,7 @@ def others_of(state: State, task: TaskConfig, configs: Sequence[SubtaskConfig]) 
 
 
 def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow]:
-    """Those of a task, or of sources, or both. Raises ClusterError CLUSTER-016 without either, 017, 008."""
+    """Return the subtasks of a task, of sources, or both. Raises ClusterError CLUSTER-016 without either, 017, 008."""
     for name in sources:
         if name not in state.sources:
             raise ClusterError("CLUSTER-008", Where(name))
@@ -286,14 +288,17 @@ def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow
 
 
 def _refuse_twin(state: State, task: str) -> None:
-    """Tables in the target are named by the task, and some targets fold names. A task that is there already goes on."""
+    """Raise ClusterError CLUSTER-093 for a new task whose name differs from another one's only by case.
+
+    Tables in the target are named after the task, and some targets fold names. A task that exists already goes on.
+    """
     other = next((name for name in state.tasks if name.lower() == task.lower()), "")
     if other and task not in state.tasks:
         raise ClusterError("CLUSTER-093", values={"task": task, "other": other})
 
 
 def _order_anew(writing: Writing, sources: Iterable[str]) -> None:
-    """A new order for their workers: the one that these have is older than one that the target knows of this store."""
+    """Give the sources' workers a new order: the target knows an order of this store that is later than theirs."""
     bounds = writing.state.bounds
     for source in sources:
         if source in bounds:

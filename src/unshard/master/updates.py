@@ -1,15 +1,15 @@
-"""Another file in the place of a task's or a source's: what may change, and when."""
+"""Replace the file of a task or a source: what may change, and when."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from unshard.api.status import Stage, UnitName
-from unshard.api.verbs import UpdateSource, UpdateTask
+from unshard.api.verbs import Answer, UpdateSource, UpdateTask, answer, of_source
 from unshard.checks.result import CheckReport
 from unshard.checks.run import check_moved
 from unshard.config.database import DatabaseConfig
@@ -20,24 +20,20 @@ from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.config.task import TaskConfig
 from unshard.errors import ClusterError, ConfigError
-from unshard.master.answers import Answer, answer, of_source
 from unshard.master.beginning import Leave, leave
-from unshard.master.cluster import Cluster
-from unshard.master.files import kept
-from unshard.master.meanwhile import refuse_changed
+from unshard.master.cluster import Cluster, settle
+from unshard.master.files import kept, with_kept_password
 from unshard.master.orders import same_login, source_config, task_config
-from unshard.master.relays import known
 from unshard.master.sources import Ask
-from unshard.master.stages import settle
-from unshard.master.state import State, SubtaskRow, TaskRow
+from unshard.master.state import State, SubtaskRow, TaskRow, known, refuse_changed
 from unshard.master.tasks import others_of, plan
 
 NEVER = frozenset({"name", "task-mode", "meta-schema", "is-sharding", "shard-mode", "delivery", "case-sensitive"})
-"""What the record in the target rests on: another task is needed for another value."""
+"""Keys on which the record in the target depends: another value needs another task."""
 
 LIVE_TASK = frozenset({"syncers", "ignore-checking-items", "clean-dump-file"})
 LIVE_SOURCE = frozenset({"from", "purge", "checker"})
-"""What a task that runs may be given: it ends the batch in hand and goes on with it."""
+"""Keys that may change while a task runs: it ends its present batch and goes on with the new values."""
 
 UNCHANGED = "nothing is changed: the file says what it said before"
 
@@ -46,8 +42,22 @@ Moved = Callable[[TaskConfig, SubtaskConfig, Sequence[SubtaskConfig]], CheckRepo
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
+@dataclass(frozen=True, slots=True)
+class TaskDraft:
+    """A changed task file before it is applied. `faults`: why it can't be applied now, with what to do."""
+
+    text: str = field(repr=False)
+    changed: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def at_rest(self) -> tuple[str, ...]:
+        """The changed keys that want the task to be paused and past its copy."""
+        return tuple(key for key in self.changed if key not in LIVE_TASK and key not in NEVER)
+
+
 class Updates:
-    """`ask` tries the server of a source, `moved` holds another one that it is led to against the task's others."""
+    """`ask` tries the server of a source; `moved` checks another server of it against the task's other sources."""
 
     def __init__(self, cluster: Cluster, ask: Ask, leave: Leave = leave, moved: Moved = check_moved) -> None:
         self._cluster, self._ask, self._leave, self._moved = cluster, ask, leave, moved
@@ -55,9 +65,9 @@ class Updates:
     def task(self, request: UpdateTask) -> Answer:
         """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that can't change now; ConfigError.
 
-        A source that has been stopped may be left out: it has left the task then, and no sharding DDL waits for it.
-        Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.
-        A kept file that can't be read may be replaced wherever nothing of the task runs.
+        A source that has been stopped may be left out: it then leaves the task, and no sharding DDL waits for it. To
+        change rules, routes and the like the task must be paused and past its copy; `LIVE_TASK` may change while it
+        runs. A stored file that can't be read may be replaced wherever nothing of the task runs.
         """
         if request.sources:
             raise ClusterError("CLUSTER-016", cause="a task has one file for all of its sources: leave -s out")
@@ -67,12 +77,50 @@ class Updates:
         if row is None:
             raise ClusterError("CLUSTER-017", values={"task": new.name})
         rows = state.of_task(new.name)
+        changed, faults, left = self._judged(row, new, request.task, rows)
+        _refuse(faults)
+        if not changed:
+            with self._cluster.change() as writing:
+                refuse_changed(state, writing.state, new.name)
+                writing.put_task(TaskRow(new.name, kept(request.task)))  # its comments may differ
+            return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
+        configs = plan(state, new, [one.source for one in rows])
+        if left and configs[0].pessimistic:
+            self._leave(configs[0], left)
+        with self._cluster.change() as writing:
+            refuse_changed(state, writing.state, new.name, [one.source for one in rows])
+            writing.put_task(TaskRow(new.name, kept(request.task)))
+            renewed = _renewed(writing.state, rows)
+            for one in renewed:
+                writing.put_subtask(one)
+        return self._settled(renewed)
+
+    def draft(self, name: str, text: str) -> TaskDraft:
+        """Return the result that `task` would have for a text that was shown with `******`; nothing is changed.
+
+        Raises ClusterError CLUSTER-017, CLUSTER-016 where a secret has to be written again, ConfigError.
+        """
+        state = self._cluster.state
+        row = state.tasks.get(name)
+        if row is None:
+            raise ClusterError("CLUSTER-017", values={"task": name})
+        whole = with_kept_password(text, row.text)
+        new = parse_task(whole)
+        if new.name != name:
+            raise ClusterError("CLUSTER-016", cause=f"the draft is of task {new.name}: its name can't change")
+        changed, faults, _ = self._judged(row, new, whole, state.of_task(name))
+        return TaskDraft(whole, tuple(sorted(changed)), tuple(faults))
+
+    def _judged(
+        self, row: TaskRow, new: TaskConfig, text: str, rows: Sequence[SubtaskRow]
+    ) -> tuple[set[str], list[str], list[str]]:
+        """Return the top-level keys that change, the faults that forbid it, and the sources that leave the task."""
         listed = {instance.source_id for instance in new.mysql_instances}
         try:
             old = task_config(row)
         except ClusterError:
             changed = set(_keys(new))
-            faults = _forever(row.text, request.task) + self._at_work(rows)
+            faults = _forever(row.text, text) + self._at_work(rows)
             left = [name for name in _instances(row.text) if name not in listed]
         else:
             changed = _changed(old, new)
@@ -87,25 +135,10 @@ class Updates:
             for one in rows
             if one.source not in listed
         ]
-        _refuse(faults)
-        if not changed:
-            with self._cluster.change() as writing:
-                refuse_changed(state, writing.state, new.name)
-                writing.put_task(TaskRow(new.name, kept(request.task)))  # comments may be others
-            return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
-        configs = plan(state, new, [one.source for one in rows])
-        if left and configs[0].pessimistic:
-            self._leave(configs[0], left)
-        with self._cluster.change() as writing:
-            refuse_changed(state, writing.state, new.name, [one.source for one in rows])
-            writing.put_task(TaskRow(new.name, kept(request.task)))
-            renewed = _renewed(writing.state, rows)
-            for one in renewed:
-                writing.put_subtask(one)
-        return self._settled(renewed)
+        return changed, faults, left
 
     def source(self, request: UpdateSource) -> Answer:
-        """Change a source's file; one that can't be read too, wherever none of its tasks runs.
+        """Change a source's file. One that can't be read may be replaced too, wherever none of its tasks runs.
 
         Raises ClusterError CLUSTER-008, 016, 083; ConfigError; SourceError.
         """
@@ -157,9 +190,9 @@ class Updates:
         return self._settled(renewed)
 
     def _doubled(self, state: State, new: SourceConfig, rows: Sequence[SubtaskRow]) -> Iterator[str]:
-        """What a task would write twice, with the source at its new place; of one that can't be read nothing is told.
+        """Yield the faults of tasks that would write rows twice with the source at its new address.
 
-        Raises what the checks raise.
+        Nothing for an unreadable task. Raises what the checks raise.
         """
         for row in rows:
             with suppress(ClusterError):
@@ -170,7 +203,7 @@ class Updates:
                     yield f"task {row.task}: {finding.short_error}. What to do: {finding.instruction}"
 
     def _at_work(self, rows: Sequence[SubtaskRow]) -> list[str]:
-        """Those that run on by a file which nobody can compare with a new one."""
+        """Return the faults of subtasks that still run by a file which can't be compared with a new one."""
         faults = []
         for row in rows:
             bound = self._cluster.serving(row.source)
@@ -192,21 +225,21 @@ class Updates:
 
 
 def _changed(old: Section, new: Section) -> set[str]:
-    """Top-level keys, as in the file, whose value is another one now."""
+    """Return the top-level keys, as in the file, whose value differs."""
     names = _keys(new).items()
     return {key for key, name in names if not _same(getattr(old, name), getattr(new, name))}
 
 
 def _keys(config: Section) -> dict[str, str]:
-    """The top-level keys, as in the file, with the fields that hold them."""
+    """Return the top-level keys, as in the file, with the fields that hold them."""
     return {info.alias or name: name for name, info in type(config).model_fields.items()}
 
 
 def _forever(kept: str, given: str) -> list[str]:
-    """What may never change, by the words of two files of which the first can't be read as a task."""
+    """Return the faults of keys that may never change, from the raw text of two files; the first is no valid task."""
     old, new = _words(kept), _words(given)
     if not old:
-        return []  # not even YAML: what it said nobody knows
+        return []  # not even YAML: nobody knows what it said
     places = [(key,) for key in sorted(NEVER)] + [("target-database", "host"), ("target-database", "port")]
     words = [(".".join(place), _word(old, place), _word(new, place)) for place in places]
     return [

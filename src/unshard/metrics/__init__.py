@@ -1,7 +1,7 @@
-"""What Unshard tells of itself to Prometheus: every metric once, as data, with its graphs and alerts.
+"""The metrics that Unshard offers to Prometheus: each is defined once, as data, with its graphs and alerts.
 
-Nothing is counted on the way of the rows: whoever is asked for `/metrics` reads what the units keep anyway
-(`worker.metrics`, `master.metrics`) and gives samples; the few counts that nobody keeps are in `events`.
+Nothing is counted on the path of the rows. A request for `/metrics` reads state that the units keep anyway
+(`worker.metrics`, `master.service`) and returns samples. The few counts that no unit keeps are in `events`.
 """
 
 from unshard.metrics.registry import METRICS

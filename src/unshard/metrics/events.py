@@ -1,7 +1,7 @@
-"""Counts of what no unit keeps: units that ended by an error, attempts made again, time spent waiting for a limit.
+"""Counts that no unit keeps: units that ended with an error, repeated attempts, time spent waiting for a limit.
 
-A process has one `EVENTS`. What is counted in a Spark task is brought home with the task's result (`spark.jobs`): the
-worker process's own is emptied there, and added to the driver's here.
+A process has one `EVENTS`. The counts of a Spark task are returned with the task's result (`spark.jobs`): they are
+taken from the worker process and added to those of the driver.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from unshard.errors import UnshardError
 from unshard.log import known_fields
 
 Counted = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
-"""By name of the metric and its labels, in the order of their names."""
+"""Amounts by name of the metric and its labels, which are sorted by name."""
 
 
 @dataclass(slots=True)
@@ -25,36 +25,41 @@ class EventCounters:
     _lock: Lock = field(default_factory=Lock)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        """Add to one count, which is created at its first use."""
         self.add({(name, tuple(sorted(labels.items()))): amount})
 
     def add(self, counted: Counted) -> None:
+        """Add to several counts."""
         with self._lock:
             for key, amount in counted.items():
                 self._counts[key] = self._counts.get(key, 0) + amount
 
     def bring_home(self, counted: Counted) -> None:
-        """Add what a Spark task counted, which doesn't know whose task it is: for those whom this thread works for."""
+        """Add the counts of a Spark task.
+
+        The task doesn't know its task and source, so these are the ones that this thread works for.
+        """
         own = tuple(sorted(_whose().items()))
         self.add({(name, own if labels == _NOBODY else labels): amount for (name, labels), amount in counted.items()})
 
     def value(self, name: str, /, **labels: str) -> float:
-        """0 for what was never counted."""
+        """Return a count; 0 if nothing was counted."""
         with self._lock:
             return self._counts.get((name, tuple(sorted(labels.items()))), 0)
 
     def values(self, name: str) -> Counted:
-        """All that was counted under that name."""
+        """Return all counts under that name."""
         with self._lock:
             return {key: amount for key, amount in self._counts.items() if key[0] == name}
 
     def take(self) -> Counted:
-        """All that was counted, which is forgotten here."""
+        """Return all counts, and reset them."""
         with self._lock:
             taken, self._counts = self._counts, {}
             return taken
 
     def forget(self, **labels: str) -> None:
-        """Drop all that was counted with those labels: their task is gone, or begins anew."""
+        """Drop all counts with those labels, because their task has ended or begins anew."""
         with self._lock:
             gone = set(labels.items())
             self._counts = {key: amount for key, amount in self._counts.items() if not gone.issubset(key[1])}
@@ -65,7 +70,7 @@ _NOBODY = (("source_id", ""), ("task", ""))
 
 
 def count_own(name: str, amount: float = 1, /, **labels: str) -> None:
-    """Count for the task and source that this thread works for, as its log lines tell (`log.fields`)."""
+    """Count for the task and source that this thread works for, according to its log fields (`log.fields`)."""
     EVENTS.count(name, amount, **_whose(), **labels)
 
 
@@ -74,7 +79,7 @@ def _whose() -> dict[str, str]:
     return {"task": str(known.get("task", "")), "source_id": str(known.get("source", ""))}
 
 
-# Counts of ends by error, by what ended: taken where a unit's error is told, once each.
+# Counts of units that ended with an error. Each is counted once, where the unit's error is reported.
 
 
 UNIT_EXITS = {
@@ -88,17 +93,20 @@ RELAY_FAULTS = {
     "dm_relay_data_corruption": frozenset({"RELAY-003", "RELAY-004", "RELAY-005", "RELAY-015", "BINLOG-001"}),
     "dm_relay_write_error_count": frozenset({"RELAY-013", "RELAY-014", "RELAY-016"}),
 }
-"""By name of the metric, the codes that it counts."""
+"""By name of the metric, the error codes that it counts."""
 
 
 def count_exit(unit: str, error: UnshardError) -> None:
-    """A unit ended by that error: `dump`, `load` or `sync` of the task and source of this thread (`log.fields`)."""
+    """Count that a unit of this thread's task and source (`log.fields`) ended with that error.
+
+    `unit` is `dump`, `load` or `sync`; others are not counted.
+    """
     if unit in UNIT_EXITS:
         count_own(UNIT_EXITS[unit], resumable_err=_flag(error))
 
 
 def count_relay_exit(source: str, error: UnshardError) -> None:
-    """The source's relay stopped by that error."""
+    """Count that the source's relay stopped with that error."""
     EVENTS.count(RELAY_EXIT, source_id=source, resumable_err=_flag(error))
     for name, codes in RELAY_FAULTS.items():
         if error.code in codes:
@@ -106,7 +114,7 @@ def count_relay_exit(source: str, error: UnshardError) -> None:
 
 
 def count_operation(kind: str) -> None:
-    """An operation on the task and source of this thread failed: Start, Resume, AutoResume."""
+    """Count that an operation on this thread's task and source failed: Start, Resume, AutoResume."""
     count_own(OPERATE, type=kind)
 
 

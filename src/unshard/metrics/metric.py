@@ -1,4 +1,4 @@
-"""What a metric is, and where it is shown: plain values, of which `registry` holds one a metric."""
+"""The definition of a metric and of its graphs and alerts, as plain values. `registry` has one for each metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ Severity = Literal["emergency", "critical", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class PanelQuery:
-    """A PromQL expression and the legend of its series; `$task`, `$source`, `$worker` are the dashboard's choices."""
+    """A PromQL expression and the legend of its series.
+
+    `$task`, `$source`, `$worker` are the choices made in the dashboard.
+    """
 
     expr: str
     legend: str
@@ -19,7 +22,10 @@ class PanelQuery:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A graph of the dashboard, under the heading `row`. `unit` is Grafana's name of one (`s`, `decbytes`, `ops`)."""
+    """A graph of the dashboard, under the heading `row`.
+
+    `unit` is Grafana's name of a unit (`s`, `decbytes`, `ops`).
+    """
 
     row: str
     title: str
@@ -29,7 +35,10 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A rule: `expr` true for that long (`10m`) is an alarm. `summary` and `action` are what the one on call reads."""
+    """An alert rule: it fires when `expr` has been true for the time `lasting` (`10m`).
+
+    `summary` and `action` are for the person on call.
+    """
 
     name: str
     expr: str
@@ -43,8 +52,8 @@ class Alert:
 class Metric:
     """One metric. `unit` is for people (`seconds`, `bytes`, `rows`); `buckets` are a histogram's upper bounds.
 
-    Where the name begins with `dm_`, `dumpling_` or `lightning_` it is DM's and means the same there; labels that DM
-    hasn't are said in `help`.
+    A metric whose name begins with `dm_`, `dumpling_` or `lightning_` is DM's and means the same as there. `help` names
+    the labels that DM lacks.
     """
 
     name: str
@@ -58,5 +67,5 @@ class Metric:
 
 
 def graph(row: str, title: str, unit: str, *queries: tuple[str, str]) -> Panel:
-    """A panel of (expression, legend) pairs."""
+    """Return a panel of (expression, legend) pairs."""
     return Panel(row, title, tuple(PanelQuery(*query) for query in queries), unit)

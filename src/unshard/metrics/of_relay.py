@@ -1,4 +1,4 @@
-"""Metrics of relays. DM has one relay a process; a label says here of which source it is."""
+"""Metrics of relays. DM has one relay for each process; here a label names the relay's source."""
 
 from __future__ import annotations
 

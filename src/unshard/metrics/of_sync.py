@@ -1,4 +1,4 @@
-"""Metrics of following a binlog: lag, place, rows, batches."""
+"""Metrics of following a binlog: lag, position, rows, batches."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ BATCHES = (
         "counter",
         (*TASK, "stage"),
         "seconds",
-        "Time spent in a stage of the batches (decode, filter, map, causality, encode, apply), all tasks together.",
+        "Time spent in a stage of the batches (decode, filter, map, causality, encode, keys, apply), over all tasks.",
         panels=(
             graph(
                 ROW,

@@ -1,4 +1,4 @@
-"""Metrics of tasks as such: their state, what went wrong, what they waited for."""
+"""Metrics of tasks in general: their state, errors, and waiting times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WHO = "{{task}} {{source_id}}"
 
 
 def exits(name: str, unit: str, alert: str) -> Metric:
-    """The counter of a unit that ended by an error, with DM's alarm."""
+    """Return the counter of a unit that ended with an error, with DM's alert."""
     return Metric(
         name,
         "counter",

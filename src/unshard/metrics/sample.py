@@ -1,10 +1,17 @@
-"""Samples, and the text in which Prometheus reads them."""
+"""Samples, and Prometheus' text format for them; samples of this process, its version, and the free space of a disk."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import resource
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from threading import Lock
 
 from unshard.metrics.metric import Metric
@@ -15,7 +22,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What a histogram counted: by bucket, not yet added up, the last one beyond all bounds; and their sum."""
+    """The counts of a histogram by bucket, not cumulated, the last one beyond all bounds; and the sum of the values."""
 
     counts: tuple[int, ...]
     total: float
@@ -23,7 +30,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One series' value now. `labels` are just those of the metric."""
+    """The current value of one series. `labels` are exactly those of the metric."""
 
     name: str
     labels: Mapping[str, str]
@@ -32,7 +39,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Histogram:
-    """Counts values by bucket. Written and read by any thread."""
+    """Counts values by bucket. Any thread may write and read."""
 
     buckets: Sequence[float]
     _counts: list[int] = field(init=False)
@@ -43,20 +50,22 @@ class Histogram:
         self._counts = [0] * (len(self.buckets) + 1)
 
     def observe(self, value: float) -> None:
+        """Count one value in its bucket."""
         place = next((place for place, bound in enumerate(self.buckets) if value <= bound), len(self.buckets))
         with self._lock:
             self._counts[place] += 1
             self._total += value
 
     def read(self) -> Distribution:
+        """Return the counts so far."""
         with self._lock:
             return Distribution(tuple(self._counts), self._total)
 
 
 def exposition(samples: Iterable[Sample]) -> bytes:
-    """The samples in Prometheus' text format, metrics in the registry's order, each with its help.
+    """Return the samples in Prometheus' text format, with metrics in the registry's order, each with its help.
 
-    Raises LookupError for a sample that the registry doesn't have, or has with other labels: a bug.
+    Raises LookupError for a sample that the registry lacks, or has with other labels, which is a bug.
     """
     found: dict[str, dict[tuple[str, ...], float | Distribution]] = {}
     for sample in samples:
@@ -93,7 +102,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Also a name that is no valid text (a lone surrogate) must not break the page."""
+    """Return an escaped label value. Even a name that is no valid text (a lone surrogate) must not break the page."""
     whole = value.encode(errors="replace").decode()
     return whole.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
@@ -106,3 +115,40 @@ def _number(value: float) -> str:
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+# Samples of this process, its version, and the free space of a disk.
+
+
+_BEGUN = time.time()
+_STATM = Path("/proc/self/statm")
+
+
+def process_samples() -> Iterator[Sample]:
+    """Yield samples of the process's current state."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    yield Sample("unshard_build_info", {"version": own_version()}, 1)
+    yield Sample("process_cpu_seconds_total", {}, used.ru_utime + used.ru_stime)
+    yield Sample("process_start_time_seconds", {}, _BEGUN)
+    if _STATM.exists():
+        pages = int(_STATM.read_text().split()[1])
+        yield Sample("process_resident_memory_bytes", {}, pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def free_share(folder: Path) -> float | None:
+    """Return the free share, from 0 to 1, of the disk that has the folder or will have it; None if it is unknown."""
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        space = shutil.disk_usage(there)
+    except OSError:
+        return None
+    return space.free / space.total if space.total else None
+
+
+@cache
+def own_version() -> str:
+    """Return the version of this installation."""
+    try:
+        return version("unshard")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,1 +1,1 @@
-"""Values that every part shares: positions, GTID sets, tables, row changes. No I/O, no connections."""
+"""Values that all packages share: positions, GTID sets, tables, row changes. No I/O, no connections."""

@@ -1,4 +1,4 @@
-"""Row changes in Arrow: what decoding yields and what crosses the exchange."""
+"""Row changes in Arrow: the output of decoding, and the rows of the exchange."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pyarrow as pa
 
 
 class Op(IntEnum):
-    """What an image or a change is. UPDATE_BEFORE and UPDATE_AFTER stand side by side with one `seq`.
+    """The kind of a row image or a row change.
 
-    INSERT_SET is an INSERT whose `row` names its columns itself: `a`=1,`b`=2.
-
-    SEEN is no change: across a shuffle it carries, in `key`, what was seen in a range (`sync.ledger.Seen`, pickled).
+    UPDATE_BEFORE and UPDATE_AFTER are adjacent rows with the same `seq`. INSERT_SET is an INSERT whose `row`
+    names its columns: `a`=1,`b`=2. SEEN is no change: in a shuffle it carries, in `key`, the counts of one range
+    (`sync.batch.row_counts.Seen`, pickled).
     """
 
     SEEN = 0
@@ -25,7 +25,7 @@ class Op(IntEnum):
 
 
 IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.int64(), nullable=False))
-"""The first two columns of every batch of row images; the table's own columns follow, by name and in order."""
+"""The first two columns of every batch of row images. The table's columns follow, by name and in order."""
 
 EXCHANGE_SCHEMA = pa.schema(
     [
@@ -41,11 +41,10 @@ EXCHANGE_SCHEMA = pa.schema(
 )
 """Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`.
 
-`target` and `table` are the numbers that the batch's plan gives to target and source tables.
-
-An `ordered` change keeps the order of the log among the ordered ones of its partition, uncompacted; the others may pass
-each other as long as changes of one key don't.
+`target` and `table` are the numbers of the target table and the source table in the batch's plan. An `ordered` change
+keeps the binlog's order relative to the other ordered changes of its partition, and is not compacted. Other changes may
+overtake each other, as long as changes of one key don't.
 """
 
 ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
-"""The exchange schema with the partition that a change belongs to."""
+"""The exchange schema with the partition of each change."""

@@ -4,7 +4,7 @@
 |---|---|---|
 | text | `0-1-100,5-2-7` | `3E11FA47-…:1-5:7,…:tag:1-3` |
 | one id | domain, server id, sequence number | server uuid, tag, number |
-| the set is | the last id of each domain: what came before it is in | intervals of numbers of each uuid and tag |
+| a set is | the last id of each domain, which includes the ids before it | intervals of numbers for each uuid and tag |
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class MariadbGtidSet:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `0-1-100,5-2-7`; "" is the empty set. Raises ValueError."""
+        """Parse `0-1-100,5-2-7`; "" is the empty set. Raises ValueError."""
         return cls(()).add(*(_mariadb_id(part) for part in _parts(text)))
 
     def add(self, *ids: tuple[int, int, int]) -> Self:
-        """The set after these ids, each the new last one of its domain."""
+        """Return the set after these ids. Each becomes the last id of its domain."""
         domains = {domain: (domain, server, number) for domain, server, number in (*self.last, *ids)}
         return type(self)(tuple(domains[domain] for domain in sorted(domains)))
 
     def contains(self, other: MariadbGtidSet) -> bool:
-        """Whether this set holds all that `other` holds, by the sequence numbers of each domain."""
+        """Return whether this set contains `other`, by the sequence numbers of each domain."""
         mine = {domain: number for domain, _, number in self.last}
         return all(mine.get(domain, -1) >= number for domain, _, number in other.last)
 
@@ -52,14 +52,14 @@ class MysqlGtidSet:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `uuid:1-5:7,uuid:tag:3`; "" is the empty set. Raises ValueError."""
+        """Parse `uuid:1-5:7,uuid:tag:3`; "" is the empty set. Raises ValueError."""
         found: list[tuple[str, int, int]] = []
         for part in _parts(text):
             found.extend(_mysql_ids(part))
         return cls(()).add(*found)
 
     def add(self, *runs: tuple[str, int, int]) -> Self:
-        """The set with the numbers first to last of each (origin, first, last) in it."""
+        """Return the set with the numbers from first to last of each (origin, first, last) added."""
         origins: dict[str, list[Interval]] = {origin: list(intervals) for origin, intervals in self.origins}
         for origin, first, last in runs:
             if not 0 < first <= last:
@@ -68,7 +68,7 @@ class MysqlGtidSet:
         return type(self)(tuple((origin, _merged(origins[origin])) for origin in sorted(origins)))
 
     def contains(self, other: MysqlGtidSet) -> bool:
-        """Whether every id of `other` is in this set."""
+        """Return whether every id of `other` is in this set."""
         mine = dict(self.origins)
         return all(
             any(low <= first and last <= high for low, high in mine.get(origin, ()))
@@ -77,7 +77,7 @@ class MysqlGtidSet:
         )
 
     def without(self, other: MysqlGtidSet) -> Self:
-        """The ids of this set that `other` does not hold."""
+        """Return the ids of this set that are not in `other`."""
         theirs = dict(other.origins)
         left = ((origin, _without(intervals, theirs.get(origin, ()))) for origin, intervals in self.origins)
         return type(self)(tuple((origin, intervals) for origin, intervals in left if intervals))
@@ -93,13 +93,13 @@ GtidSet = MariadbGtidSet | MysqlGtidSet
 
 
 def origin_text(origin: bytes) -> str:
-    """`uuid` or `uuid:tag`, from the 16 bytes of a server's uuid and the tag's characters behind them."""
+    """Return `uuid` or `uuid:tag`, from the 16 bytes of a server's uuid followed by the characters of the tag."""
     uuid = str(UUID(bytes=origin[:16]))
     return f"{uuid}:{origin[16:].decode()}" if origin[16:] else uuid
 
 
 def _parts(text: str) -> list[str]:
-    """The comma-separated parts; servers break long sets into lines."""
+    """Return the comma-separated parts. Servers break long sets into lines."""
     return [part for part in "".join(text.split()).split(",") if part]
 
 

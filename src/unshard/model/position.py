@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 
 _NAME = re.compile(r"^(?P<base>.+)\.(?P<number>\d+)$")
 FIRST_OFFSET = 4  # every binlog file opens with four magic bytes
@@ -13,7 +13,7 @@ FIRST_OFFSET = 4  # every binlog file opens with four magic bytes
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in one server's binlog: the byte at `offset` of `file` (`mysql-bin.000003`).
+    """A position in one server's binlog: the byte at `offset` of `file` (`mysql-bin.000003`).
 
     Ordered by the number in the file's suffix, so that 999999 comes before 1000000.
     """
@@ -23,28 +23,33 @@ class Position:
 
     @property
     def number(self) -> int:
-        """The number in the file's suffix. Raises ValueError where the name has none."""
-        match = _NAME.match(self.file)
-        if match is None:
-            raise ValueError(f"not a binlog file name: {self.file!r}")
-        return int(match["number"])
+        """The number in the file's suffix. Raises ValueError if the name has none."""
+        return _number(self.file)
 
     def __lt__(self, other: Position) -> bool:
-        return (self.number, self.offset) < (other.number, other.offset)
+        return (_number(self.file), self.offset) < (_number(other.file), other.offset)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.offset}"
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """Read `file:offset`, the form of `str`."""
+        """Parse `file:offset`, the form of `str`."""
         file, _, offset = text.rpartition(":")
         return cls(file, int(offset))
 
 
+@lru_cache(maxsize=1024)
+def _number(file: str) -> int:
+    match = _NAME.match(file)
+    if match is None:
+        raise ValueError(f"not a binlog file name: {file!r}")
+    return int(match["number"])
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A position with the GTID set that was executed up to it ("" where the server has none)."""
+    """A position with the GTID set that was executed up to it; "" if the server has none."""
 
     position: Position
     gtid: str = ""

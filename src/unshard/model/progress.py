@@ -1,15 +1,19 @@
-"""How far a unit of the full migration is."""
+"""The progress of a unit of the full migration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+from unshard.model.table import TableName
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of what is durably done. `rows_total_estimate` comes from the server's statistics or the dump.
+    """Counts of the work that is durably done.
 
-    `rows_before`: those of `rows_done` that earlier runs have done; all, before this one has begun.
+    `rows_total_estimate` comes from the server's statistics or from the dump. `rows_before` is the part of `rows_done`
+    that earlier runs have done; before this run has begun, it is all of it.
     """
 
     tables_done: int = 0
@@ -21,11 +25,38 @@ class Progress:
     rows_before: int = 0
 
 
-# Amounts, for people.
+class CopyStage(StrEnum):
+    """The stage of one table's copy. `DUMPED` waits for the load, where there is one."""
+
+    WAITING = "waiting"
+    DUMPING = "dumping"
+    DUMPED = "dumped"
+    LOADING = "loading"
+    LOADED = "loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class TableProgress:
+    """The copy of one source table.
+
+    Args:
+        rows: those in finished files of its dump, or those that its load has committed.
+        rows_about: the server's estimate, or what the dump holds; None while it is unknown.
+        size: the bytes of its files.
+    """
+
+    table: TableName
+    stage: CopyStage
+    rows: int = 0
+    rows_about: int | None = None
+    size: int = 0
+
+
+# Amounts in readable form.
 
 
 def size_text(count: float) -> str:
-    """Bytes, in powers of 1000."""
+    """Return a number of bytes as text, in powers of 1000."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"

@@ -1,9 +1,9 @@
-"""Whether rows of one table keep every value in another: column by column, pure.
+"""Decides whether the rows of one table keep every value in another, column by column. Pure.
 
 | source | fits into |
 |---|---|
 | integer, any width and sign | integer (a value out of range stops the load when it comes) |
-| float | float, double; with (m,d) no fewer digits behind the point |
+| float | float, double; with (m,d) no fewer digits after the point |
 | double | the same |
 | decimal | decimal (digits that it has no room for stop the load when they come) |
 | date; time, datetime, timestamp | the same, with no fewer fraction digits |
@@ -16,7 +16,8 @@
 | generated | generated, or none: its values are not written, so a plain column would not get them |
 | nullable | not AUTO_INCREMENT, nor TIMESTAMP NOT NULL: the server makes a value of its own of NULL there |
 
-And the target has to be of an engine with transactions: what is rolled back elsewhere stays, and would come twice.
+The target's table must also have an engine with transactions: without them, changes of a transaction that is rolled
+back remain, and would be applied twice.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ _TEXTS = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext", "js
 _BLOBS = frozenset({"varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _TIMES = frozenset({"time", "datetime", "timestamp"})
 _SHOWN = {"uuid": 36, "inet6": 39, "inet4": 15}
-"""Characters of the longest text that such a value is shown as."""
+"""The number of characters in the longest text of a value of that type."""
 
 NO_TRANSACTIONS = "MyISAM|Aria|MEMORY|CSV|ARCHIVE|MRG_MyISAM|BLACKHOLE"
-"""Engines that have none."""
+"""Engines without transactions."""
 
 WITHOUT = re.compile(rf"\n\) ENGINE=({NO_TRANSACTIONS})\b", re.IGNORECASE)
-"""One of them, where SHOW CREATE TABLE has the table's."""
+"""Finds an engine without transactions in the table options of SHOW CREATE TABLE."""
 
 _MADE_UP = "my_row_id"
 _POINT = re.compile(r"\(\d+,(\d+)\)")
 
 
 def misfits(source: Table, target: Table) -> list[str]:
-    """What keeps rows of `source` out of `target`, each naming both sides; empty when they fit."""
+    """Return the reasons why rows of `source` don't fit into `target`, each naming both sides; empty if they fit."""
     there = {column.name.lower(): column for column in target.columns}
     found = []
     for column in source.columns:
@@ -77,9 +78,10 @@ def misfits(source: Table, target: Table) -> list[str]:
 
 
 def without_made_up_key(target: Table, source: Table) -> Table:
-    """The target's table without the key that MySQL made up for it (`sql_generate_invisible_primary_key`).
+    """Return the target's table without the primary key that MySQL generated for it.
 
-    Where `source` has it too it stays: its values come with the rows.
+    The server did so under `sql_generate_invisible_primary_key`. If `source` has that key too, it stays: its values
+    come with the rows.
     """
     names = {column.name.lower() for column in source.columns}
     columns = tuple(c for c in target.columns if not _made_up(c) or c.name.lower() in names)
@@ -119,6 +121,6 @@ def _fits(source: Column, target: Column) -> bool:
 
 
 def _digits(column: Column) -> float:
-    """Behind the point of a FLOAT or DOUBLE: d of (m,d), to which the server rounds without a word; else any."""
+    """Return d of a FLOAT(m,d) or DOUBLE(m,d), to which the server rounds without a warning; infinity without (m,d)."""
     found = _POINT.search(column.definition)
     return int(found[1]) if found else math.inf

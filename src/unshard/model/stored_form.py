@@ -1,11 +1,11 @@
-"""The version of what is stored as JSON in a target, and what a process does with one that it does not know.
+"""The version of the JSON records that are stored in a target, and the error for an unknown one.
 
-| version | what differs |
+| version | difference |
 |---|---|
-| 1 | records have no `version`; the shape and ranges of a batch are lists, its digests are of Python's own texts |
+| 1 | records have no `version`; a batch's shape and ranges are lists, its digests are over Python's `repr` texts |
 | 2 | every stored object has its fields by name |
 
-Records of every version up to `VERSION` are read. Each is written in the form of `VERSION`.
+Records of every version up to `VERSION` are read. All records are written in the form of `VERSION`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ VERSION = 2
 
 
 def stamped(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The form with the version in which it is written."""
+    """Return the form with the version in which it is written."""
     return {"version": VERSION, **form}
 
 
 def version_of(form: Mapping[str, Any], what: str, where: Where | None = None) -> int:
-    """The version of a stored form. `what` names it for people: "the open batch".
+    """Return the version of a stored form. `what` names the record in the error: "the open batch".
 
-    Raises SyncError SYNC-075 for one that a later version of Unshard has written.
+    Raises SyncError SYNC-075 for a record of a later version of Unshard.
     """
     version = int(form.get("version", 1))
     if version > VERSION:

@@ -9,6 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
+    """The name of a table with its schema, as the server spells both. Ordered by schema, then table."""
+
     schema: str
     table: str
 
@@ -22,29 +24,33 @@ class TableName:
 
 
 def name_form(name: TableName) -> list[str]:
-    """A table's name in JSON: schema and table."""
+    """Return a table's name in its JSON form: schema and table."""
     return [name.schema, name.table]
 
 
 def name_of(form: Sequence[str]) -> TableName:
-    """What `name_form` wrote."""
+    """Return the name that `name_form` wrote."""
     schema, table = form
     return TableName(schema, table)
 
 
 def quote_name(name: str) -> str:
-    """An identifier in backticks, safe for any name."""
+    """Return an identifier in backticks, safe for any name."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, as `information_schema.columns` tells it.
+    """One column, with the values of `information_schema.columns`.
 
-    `type` is DATA_TYPE in lower case (`bigint`, `varchar`, `enum`); `definition` is COLUMN_TYPE
-    (`bigint(20) unsigned`). `charset` and `collation` are None for types that have none. `members` are the
-    texts of an ENUM or SET in order. `length` is in characters for text and in bytes for binary types.
-    `period` is `start` or `end` for the two columns of a system-versioned table that tell when a row was there.
+    Args:
+        type: DATA_TYPE in lower case (`bigint`, `varchar`, `enum`).
+        definition: COLUMN_TYPE (`bigint(20) unsigned`).
+        charset, collation: None for types that have none.
+        length: in characters for text, in bytes for binary types.
+        fsp: the digits of fractional seconds.
+        members: the texts of an ENUM or SET in order.
+        period: `start` or `end` for the two columns of a system-versioned table that hold a row version's period.
     """
 
     name: str
@@ -66,20 +72,21 @@ class Column:
 
     @property
     def unsigned(self) -> bool:
+        """True if it is a number without a sign; ZEROFILL implies UNSIGNED."""
         return "unsigned" in self.definition or "zerofill" in self.definition
 
     @property
     def compressed(self) -> bool:
-        """Whether MariaDB packs each value (`VARCHAR(9) COMPRESSED`), in its tables and its binlog alike."""
+        """True if MariaDB compresses each value (`VARCHAR(9) COMPRESSED`), in its tables and its binlog alike."""
         return not self.members and "COMPRESSED" in self.definition
 
     @property
     def text_with_collation(self) -> bool:
-        """Whether two different byte strings may be equal in this column."""
+        """True if two different byte strings may be equal in this column."""
         return self.collation is not None and self.collation != "binary"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "name": self.name,
             "type": self.type,
@@ -101,7 +108,10 @@ class Column:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Column:
-        """What an earlier version has not written is as it was for every column then."""
+        """Read the JSON form.
+
+        A field that an earlier version did not write gets the value that every column had then.
+        """
         return cls(
             form["name"],
             form["type"],
@@ -124,7 +134,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A key of a table. `prefixes` holds, by column, the indexed prefix length or 0 for the whole value."""
+    """A key of a table.
+
+    `prefixes` has, for each column, the length of the indexed prefix, or 0 for the whole value.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -133,23 +146,25 @@ class Index:
 
     @property
     def primary(self) -> bool:
+        """True if it is the primary key."""
         return self.name == "PRIMARY"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {"name": self.name, "columns": self.columns, "prefixes": self.prefixes, "unique": self.unique}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Index:
+        """Read the form of `to_dict`."""
         return cls(form["name"], tuple(form["columns"]), tuple(form["prefixes"]), form["unique"])
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table's structure at one point of the log.
+    """A table's structure at one point of the binlog.
 
-    `columns` are in the table's own order, generated, invisible and hidden ones included, as row events have them.
-    `create_sql` is the server's SHOW CREATE TABLE with the AUTO_INCREMENT counter taken out.
+    `columns` are in the table's order, with generated, invisible and hidden ones, as row events have them. `create_sql`
+    is the server's SHOW CREATE TABLE without the AUTO_INCREMENT counter. `foreign_keys`: whether the table has any.
     """
 
     name: TableName
@@ -160,17 +175,20 @@ class Table:
 
     @classmethod
     def absent(cls, name: TableName) -> Table:
-        """What a snapshot holds under a name that no table had when it was taken."""
+        """Return the value for a name under which a snapshot has no table."""
         return cls(name, ())
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no table: only `absent` makes one without columns, and the row of a schema has no name."""
+        """True if there is no table.
+
+        Only `absent` makes a table without columns; a value for a schema has no table name.
+        """
         return bool(self.name.table) and not self.columns
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The columns that name a row: primary key, else a NOT NULL unique key, else none."""
+        """The columns that identify a row: the primary key, else a NOT NULL unique key, else none."""
         nullable = {column.name for column in self.columns if column.nullable}
         names = {column.name for column in self.columns}  # a key over an expression has a part without a name
         whole = [index for index in self.unique_keys if not any(index.prefixes)]
@@ -182,22 +200,26 @@ class Table:
 
     @property
     def row_end(self) -> int | None:
-        """The number of the column that tells when a row's time ended; None for a table without system versioning."""
+        """The index of the column with the end of a row version's period; None without system versioning."""
         return next((number for number, column in enumerate(self.columns) if column.period == "end"), None)
 
     @property
     def unique_keys(self) -> tuple[Index, ...]:
+        """Primary and unique keys, in the order of `indexes`."""
         return tuple(index for index in self.indexes if index.unique)
 
     def column(self, name: str) -> Column:
-        """The column of that name. Raises KeyError."""
+        """Return the column of that name. Raises KeyError."""
         for column in self.columns:
             if column.name.lower() == name.lower():
                 return column
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`; what checkpoints keep as `table_info`, and dumps of a table."""
+        """Return the JSON form, which `from_dict` reads.
+
+        Checkpoints store it as `table_info`, and dumps store it for each table.
+        """
         return {
             "name": {"schema": self.name.schema, "table": self.name.table},
             "columns": [column.to_dict() for column in self.columns],
@@ -208,6 +230,7 @@ class Table:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Table:
+        """Read the form of `to_dict`."""
         return cls(
             name=TableName(form["name"]["schema"], form["name"]["table"]),
             columns=tuple(map(Column.from_dict, form["columns"])),

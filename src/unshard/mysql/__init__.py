@@ -1,1 +1,1 @@
-"""What both ends share: connections, structures, types, quoting."""
+"""MySQL's protocol and dialect, for source and target alike: connections, structures, types, quoting."""

@@ -1,7 +1,7 @@
-"""Where the servers' charsets and Python's codecs part: what `charsets.py` adds to the codecs.
+"""The differences between the servers' character sets and Python's codecs.
 
-MariaDB and MySQL have the same tables; tests hold every byte and every pair of bytes to both. The server's U+FFFD
-(and `?`) for bytes that stand for nothing is no character here.
+MariaDB and MySQL have the same tables; tests compare every byte and every pair of bytes with both. Where the server
+returns U+FFFD (or `?`) for bytes without meaning, this module has no character.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 NOTHING = "\ufffd"
-"""In a table: the server has no character for this byte."""
+"""Marks a byte in a table for which the server has no character."""
 
 UPPER_HALVES = {
     "dec8": (
@@ -35,7 +35,7 @@ UPPER_HALVES = {
         "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\xa0"
     ),
 }
-"""Bytes 128 to 255 of the single-byte charsets that Python has no codec for; below they are ASCII."""
+"""Bytes 128 to 255 of the single-byte character sets for which Python has no codec. Their lower half is ASCII."""
 
 SINGLE_DIFFERENT: dict[str, dict[int, str | None]] = {
     "swe7": {**dict(zip(b"@[\\]^`{|}~", "ÉÄÖÅÜéäöåü", strict=True)), 0x7F: None},
@@ -46,11 +46,11 @@ SINGLE_DIFFERENT: dict[str, dict[int, str | None]] = {
     "hebrew": {0xAF: "‾"},
     "cp1256": dict.fromkeys((0x8A, 0x8F, 0x98, 0x9A, 0x9F, 0xAA, 0xC0, 0xFF)),
 }
-"""Bytes that the server reads otherwise than Python's codec; None where the server has no character."""
+"""Bytes that the server decodes differently from Python's codec; None if the server has no character for the byte."""
 
 
 def multi_byte_different(charset: str) -> dict[bytes, str | None]:
-    """The same for the multi-byte charsets, by the bytes of one character."""
+    """Return the characters that the server decodes differently from Python, by their bytes; None for no character."""
     return dict(_DIFFERENT[charset]()) if charset in _DIFFERENT else {}
 
 
@@ -63,7 +63,7 @@ def _cp932() -> Differences:
 
 
 def _sjis() -> Differences:
-    yield b"\x81\x5f", "\\"  # the server takes the wide backslash for the plain one
+    yield b"\x81\x5f", "\\"  # the server decodes the wide backslash as the plain one
 
 
 def _big5() -> Differences:
@@ -80,7 +80,7 @@ def _gb18030() -> Differences:
 
 
 def _user_defined() -> Differences:
-    """Rows 85 to 94 of both planes stand for private characters, U+E000 on."""
+    """Yield rows 85 to 94 of both planes, which are private characters from U+E000 on."""
     for row in range(10):
         for cell in range(94):
             yield bytes([0xF5 + row, 0xA1 + cell]), chr(0xE000 + 94 * row + cell)
@@ -96,7 +96,10 @@ _IBM_CHARACTERS = 388
 
 
 def _eucjpms() -> Differences:
-    """EUC for the characters of cp932: Microsoft's wide signs, NEC's row 13, IBM's kanji behind JIS X 0212."""
+    """Yield the differences for cp932's characters.
+
+    They are Microsoft's wide signs, NEC's row 13, and IBM's kanji after JIS X 0212.
+    """
     yield from _user_defined()
     for pair, text in zip((0xA1C1, 0xA1C2, 0xA1DD, 0xA1F1, 0xA1F2, 0xA2CC), "～∥－￠￡￢", strict=True):
         yield pair.to_bytes(2, "big"), text
@@ -123,15 +126,13 @@ _DIFFERENT = {
 }
 
 
-# Charsets of text columns and how their bytes become UTF-8, exactly as the server itself converts them.
-#
-# Python's codecs agree with the server's tables but for what stands in `charset_tables.py`; tests hold both together,
-# byte by byte, on real servers. Characters that the server can't convert have no entry: meeting one is an error,
-# never a question mark.
+# Character sets of text columns and the conversion of their bytes to UTF-8, exactly as the server does it. Python's
+# codecs agree with the server's tables except for the differences above; tests compare both byte by byte with real
+# servers. A character that the server can't convert has no entry: it is an error, never a question mark.
 
 
 PLAIN = frozenset({"utf8", "utf8mb3", "utf8mb4", "ascii"})
-"""Charsets whose bytes are UTF-8 already."""
+"""Character sets whose bytes are valid UTF-8 already."""
 
 SINGLE_BYTE = {
     "latin1": "cp1252",
@@ -169,10 +170,15 @@ MULTI_BYTE = {
 UNICODE = {"ucs2": "utf_16_be", "utf16": "utf_16_be", "utf16le": "utf_16_le", "utf32": "utf_32_be"}
 
 BEYOND_THREE_BYTES = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
-"""Charsets with letters that take four bytes in UTF-8, which information_schema and SHOW CREATE TABLE can't show."""
+"""Character sets with letters that take four bytes in UTF-8. information_schema and SHOW CREATE TABLE can't show those
+letters.
+"""
 
 TWO_CODES = frozenset({"cp932", "sjis", "ujis", "eucjpms", "armscii8"})
-"""Charsets in which two codes are one character of Unicode: text that goes through Unicode gets one of them back."""
+"""Character sets in which two codes are the same Unicode character.
+
+Text that is converted to Unicode and back always gets the same one of them.
+"""
 
 ENTRY_BYTES = 4
 _THREE_BYTES = 0x8F  # in the EUC charsets it opens a character of three bytes
@@ -184,9 +190,9 @@ _LINEAR = 12600  # characters of gb18030's four bytes that share the first
 
 @cache
 def single_byte_table(charset: str) -> bytes:
-    """256 entries of four bytes: the length of the UTF-8 form (0: no such character), the form, zeros.
+    """Return 256 entries of four bytes each: the length of the UTF-8 form (0: no such character), the form, zeros.
 
-    Raises KeyError for a charset that is not single-byte.
+    Raises KeyError for a character set that is not single-byte.
     """
     codec = SINGLE_BYTE[charset]
     different: dict[int, str | None] = dict(SINGLE_DIFFERENT.get(charset, {}))
@@ -199,12 +205,12 @@ def single_byte_table(charset: str) -> bytes:
 
 @cache
 def multi_byte_table(charset: str) -> bytes:
-    """Entries as `single_byte_table` has them, for every character of a multi-byte charset.
+    """Return entries like those of `single_byte_table` for every character of a multi-byte character set.
 
-    First 256 for the characters of one byte, then 65,536 for pairs (first byte * 256 + second). The EUC charsets have
-    65,536 more, for the two bytes behind 0x8F. gb18030 has `_LINEAR` * 4 more for the four-byte characters of the
-    basic plane, in their order; what comes behind, from 0x90308130 on, is U+10000 and up in order. Raises KeyError
-    for another charset.
+    The first 256 entries are for one-byte characters, the next 65,536 for pairs (first byte * 256 + second). The EUC
+    character sets have 65,536 more, for the two bytes after 0x8F. gb18030 has `_LINEAR` * 4 more, for the four-byte
+    characters of the basic plane in their order; the four-byte codes from 0x90308130 on are U+10000 and up in order,
+    and need no entries. Raises KeyError for another character set.
     """
     codec = MULTI_BYTE[charset]
     different = multi_byte_different(charset)
@@ -243,9 +249,9 @@ def _entry(text: str | None) -> bytes:
 
 
 def decoding(charset: str) -> tuple[str, bytes | None]:
-    """How the kernels read text of that charset: the reader's name and the table it goes by, if any.
+    """Return how the kernels decode text of a character set: the reader's name and its table, if it needs one.
 
-    Raises KeyError for an unknown charset.
+    Raises KeyError for an unknown character set.
     """
     if charset in PLAIN:
         return "bytes", None
@@ -258,16 +264,20 @@ def decoding(charset: str) -> tuple[str, bytes | None]:
 
 
 def to_text(value: bytes, charset: str) -> str:
-    """A short text of any known charset: names, members. Raises UnicodeDecodeError, KeyError for another charset."""
+    """Decode a short text, such as a name or an ENUM member.
+
+    Raises UnicodeDecodeError; KeyError for an unknown character set.
+    """
     return "".join(text for _, text in _characters(value, charset))
 
 
 def statement_text(value: bytes, charset: str) -> str:
-    """A statement whose client wrote it in `charset`. Raises UnicodeDecodeError, KeyError for another charset.
+    """Decode a statement whose client wrote it in `charset`.
 
-    The server reads its quotes and escapes before it converts, so a character that would turn into one of ASCII, or
-    out of one, would change what the statement says: it is refused. In swe7 such bytes are letters between quotes and
-    the signs of ASCII elsewhere (`_swe7_statement`).
+    Raises UnicodeDecodeError; KeyError for an unknown character set. The server interprets quotes and escapes before it
+    converts the text. A character that becomes ASCII by the conversion, or that stops being ASCII, would change the
+    meaning of the statement, so it is refused. In swe7 such bytes are letters between quotes and ASCII signs elsewhere
+    (`_swe7_statement`).
     """
     if charset == "swe7":
         return _swe7_statement(value)
@@ -286,11 +296,11 @@ def statement_text(value: bytes, charset: str) -> str:
 
 
 def _swe7_statement(value: bytes) -> str:
-    """A statement of swe7, where ten signs of ASCII are letters.
+    """Decode a statement in swe7, in which ten ASCII signs are letters.
 
-    The server takes the backtick, `@` and `|` for ASCII's own signs wherever no quotes are open, and converts what
-    stands between quotes. Other such bytes outside of quotes are refused, and so is a backslash within a text, which
-    is an escape to the server and a letter to the client.
+    Outside quotes, the server treats the backtick, `@` and `|` as the ASCII signs; text between quotes it converts.
+    Other such bytes outside quotes are refused. A backslash within a text is refused too: it is an escape to the server
+    and a letter to the client.
     """
     pieces = []
     quote = ""
@@ -312,7 +322,7 @@ def _swe7_statement(value: bytes) -> str:
 
 
 def _characters(value: bytes, charset: str) -> Iterator[tuple[bytes, str]]:
-    """Each character with its bytes, those of UTF-8 and UTF-16 in one piece."""
+    """Yield each character with its bytes. Text in UTF-8 or UTF-16 is yielded as a whole."""
     if charset in PLAIN or charset in UNICODE:
         text = value.decode("ascii" if charset == "ascii" else UNICODE.get(charset, "utf-8"))
         if charset == "ucs2" and not text.isascii() and max(text) > "\uffff":
@@ -330,7 +340,7 @@ def _characters(value: bytes, charset: str) -> Iterator[tuple[bytes, str]]:
 
 
 def _character(raw: bytes, charset: str, table: bytes) -> tuple[int, str]:
-    """The first character of `raw` and the number of its bytes, 0 where there is none."""
+    """Return the number of bytes of the first character of `raw`, and the character; 0 bytes if there is none."""
     first, second, third, fourth = (*raw, 0, 0, 0)[:4]
     if text := _at(table, first):
         return 1, text
@@ -356,5 +366,5 @@ def _at(table: bytes, number: int) -> str:
 
 
 def known(charset: str) -> bool:
-    """Whether text of that charset can be decoded."""
+    """Return whether text of that character set can be decoded."""
     return charset in PLAIN or charset in SINGLE_BYTE or charset in MULTI_BYTE or charset in UNICODE

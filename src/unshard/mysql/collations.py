@@ -1,6 +1,6 @@
-"""Collations by the ids that the binlog and the wire protocol have: their names and character sets.
+"""Collations by their ids in the binlog and in the wire protocol: their names and character sets.
 
-As MySQL 9.7, MariaDB 10.11 and MariaDB 11.8 list them.
+The ids are those of MySQL 9.7, MariaDB 10.11 and MariaDB 11.8.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _NAMES = {
     "thai_520_w2 579 general1400_as_ci",
     "utf8mb4": "45 general_ci 46 bin 608 croatian_ci 609 myanmar_ci 610 thai_520_w2 611 general1400_as_ci",
 }
-"""By character set: ids and what stands behind the set's name. Five ids from 576 on are MariaDB's alone."""
+"""By character set: ids, each followed by the collation's name without the set's name.
+
+Five ids from 576 on exist only in MariaDB.
+"""
 
 _UNICODE_FROM = {"utf16": 101, "ucs2": 128, "utf32": 160, "utf8mb3": 192, "utf8mb4": 224}
 _UNICODE = (
@@ -57,7 +60,7 @@ _UNICODE = (
     "spanish2_ci", "roman_ci", "persian_ci", "esperanto_ci", "hungarian_ci", "sinhala_ci", "german2_ci",
     "croatian_ci", "unicode_520_ci", "vietnamese_ci",
 )  # fmt: skip
-"""The collations of UCA 4.0 and 5.2, which each of these character sets has in this order."""
+"""The collations of UCA 4.0 and 5.2. Each of these character sets has them in this order."""
 
 _UCA_9 = (
     "255 0900_ai_ci 256 de_pb_0900_ai_ci 257 is_0900_ai_ci 258 lv_0900_ai_ci 259 ro_0900_ai_ci 260 sl_0900_ai_ci "
@@ -72,7 +75,7 @@ _UCA_9 = (
     "sr_latn_0900_ai_ci 315 sr_latn_0900_as_cs 316 bs_0900_ai_ci 317 bs_0900_as_cs 318 bg_0900_ai_ci 319 "
     "bg_0900_as_cs 320 gl_0900_ai_ci 321 gl_0900_as_cs 322 mn_cyrl_0900_ai_ci 323 mn_cyrl_0900_as_cs "
 )
-"""Those of UCA 9.0, which only utf8mb4 has."""
+"""The collations of UCA 9.0, which only utf8mb4 has."""
 
 _UNPADDED, _UCA_14 = 1024, 2048
 _UCA_14_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
@@ -99,10 +102,11 @@ _BY_ID = _by_id()
 
 
 def collation_of(number: int) -> str:
-    """The name of a collation. Raises KeyError for an unknown id.
+    """Return the name of a collation. Raises KeyError for an unknown id.
 
-    MariaDB numbers a collation without padding 1024 above the one with it, and those of UCA 14 from 2048 on: 256 for
-    each character set, 8 for each language. Five names of MySQL's are spelled `…_croatian_mysql561_ci` by MariaDB.
+    In MariaDB the id of a collation without padding is 1024 above that of the padded one. Collations of UCA 14 have ids
+    from 2048 on: 256 for each character set, 8 for each language. MariaDB spells five of MySQL's names
+    `…_croatian_mysql561_ci`.
     """
     if number < _UNPADDED:
         return _BY_ID[number]
@@ -115,7 +119,10 @@ def collation_of(number: int) -> str:
 
 
 def charset_of(number: int) -> str:
-    """The character set of a collation id, as `information_schema` calls it. Raises KeyError for an unknown id."""
+    """Return the character set of a collation id, by its name in `information_schema`.
+
+    Raises KeyError for an unknown id.
+    """
     return collation_of(number).partition("_")[0]
 
 
@@ -132,10 +139,11 @@ _DEFAULT_OF = {charset: f"{charset}_{end}" for end, charsets in _DEFAULTS.items(
 
 
 def default_collation(charset: str) -> str:
-    """The collation that a statement means which names this character set alone.
+    """Return the collation that a statement means if it names only this character set.
 
-    Servers differ in that of utf8mb4 and, from MariaDB 11.5 on, in those of all Unicode character sets: here it is
-    `general_ci`, that of older servers. Newer ones write it out in SHOW CREATE, and log it with each statement.
+    Servers differ in the default for utf8mb4 and, from MariaDB 11.5 on, in the defaults for all Unicode character sets.
+    This function returns `general_ci`, the default of older servers. Newer servers print another default in SHOW
+    CREATE, and log it with each statement.
     """
     name = charset.lower()
     return name if name == "binary" else _DEFAULT_OF.get(name, f"{name}_general_ci")

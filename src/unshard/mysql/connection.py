@@ -1,4 +1,4 @@
-"""Connections to either end, and the server's errors turned into ours at this one boundary."""
+"""Connections to source and target. The only place where a driver's errors become errors of the catalogue."""
 
 from __future__ import annotations
 
@@ -35,29 +35,34 @@ _TIMEOUT_SECONDS = 10
 _NOT_REACHED, _GONE, _LOST, _TLS_FAULT = 2003, 2006, 2013, 2026  # the C driver's own numbers, and PyMySQL's
 
 _SHOWN = " /*!80030 , @@session.show_gipk_in_create_table_and_information_schema = ON */"
-"""Ends what a source's session sets: MySQL shows the keys that it made up itself (`my_row_id`), for the log has their
-columns. Older servers and MariaDB pass it over; TiDB, which is no source, would not.
+"""Appended to the statement that sets a source's session variables.
+
+It makes MySQL show the primary keys that MySQL itself generated (`my_row_id`), because the binlog contains their
+columns. Older servers and MariaDB ignore the version comment; TiDB, which is never a source, would not.
 """
 
 _CERTIFICATES = 8
 _seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
-"""Certificates that were found right, by the server that showed them: there may be several behind one address."""
+"""Certificates that passed the checks, by server. Several servers may answer at one address."""
 
 STATEMENT_SECONDS = 70 * 60
 ROWS_SECONDS = 5 * 60
 READ_SECONDS = 15 * 60
 LOOK_SECONDS = 5
-"""How long a server may be silent within a statement before its connection counts as lost: any, one that writes a chunk
-of rows or asks something, one that reads a table, one for the status display. Without a limit a stalled network is
-never noticed.
+"""The limits on a server's silence within a statement, after which its connection counts as lost: `STATEMENT_SECONDS`
+for any statement, `ROWS_SECONDS` for writing a chunk of rows or a question, `READ_SECONDS` for reading a table,
+`LOOK_SECONDS` for the status display. Without a limit a stalled network would never be noticed.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server is and how to log in; `session` are session variables to set on each connection.
+    """A server's address and login.
 
-    `patience_seconds` bounds every silence of the server on them.
+    Args:
+        session: session variables to set on each connection.
+        tls: None for connections without encryption.
+        patience_seconds: the longest silence of the server within a statement before a connection counts as lost.
     """
 
     host: str
@@ -69,16 +74,16 @@ class Endpoint:
     patience_seconds: int = STATEMENT_SECONDS
 
     def with_session(self, **variables: str) -> Endpoint:
-        """The same endpoint with more session variables; those already set by the user win."""
+        """Return the endpoint with more session variables. Those that the user has set take precedence."""
         return replace(self, session=tuple({**variables, **dict(self.session)}.items()))
 
 
 def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_seconds: int = STATEMENT_SECONDS) -> Any:
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
-    `text=False` leaves every value the bytes that the server sent (bulk reads). After `patience_seconds` of silence in
-    a statement it fails as a lost connection. What a session with the target is told besides says
-    `mysql.target_session`. Raises SourceError or TargetError 001 (can't reach, retryable), 002
+    With `text=False` every value stays the bytes that the server sent (for bulk reads). If the server is silent for
+    `patience_seconds` within a statement, the statement fails as on a lost connection. For the further settings of a
+    target's session see `mysql.target_session`. Raises SourceError or TargetError 001 (can't reach, retryable), 002
     (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
@@ -112,7 +117,11 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
 
 
 def login_error(error: Exception, endpoint: Endpoint) -> Any:
-    """What a login has failed with, of either driver; a connection that was lost on the way may be a TLS matter."""
+    """Return the error that a login of either driver failed with.
+
+    If the connection was lost during the login, a TLS handshake is made to find the server's reason, which is returned
+    instead.
+    """
     tls = endpoint.tls
     if tls is None or not tls.cert or error.args[:1] not in ((_GONE,), (_LOST,)):
         return error
@@ -121,7 +130,7 @@ def login_error(error: Exception, endpoint: Endpoint) -> Any:
 
 
 def _secured(endpoint: Endpoint, options: dict[str, Any]) -> Any:
-    """A connection that is never without TLS. `mysql.tls` tells why certificates are looked at first and pinned."""
+    """Return a connection that always uses TLS. `mysql.tls` says why certificates are checked first and pinned."""
     tls = endpoint.tls
     assert tls is not None
     with tls.files() as files:
@@ -134,7 +143,10 @@ def _secured(endpoint: Endpoint, options: dict[str, Any]) -> Any:
 
 
 def _pinned(endpoint: Endpoint, tls: Tls, options: dict[str, Any]) -> Any:
-    """Connect to one of the certificates that were seen; where none fits, look again: there may be a new one."""
+    """Connect, accepting only the certificates seen before.
+
+    If none fits, check the server's certificate again: it may be new.
+    """
     where = (endpoint.host, endpoint.port, tls)
     while True:
         known = _seen.get(where, ())
@@ -157,8 +169,10 @@ def _pinned(endpoint: Endpoint, tls: Tls, options: dict[str, Any]) -> Any:
 
 
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:
-    """The error of the catalogue that a driver error stands for; the statement, or the one of its note, is cut to
-    200 characters."""
+    """Return the catalogue's error for a driver error.
+
+    The error shows the first 200 characters of `statement`, or else of the statement in the driver error's note.
+    """
     kind = SourceError if side == "source" else TargetError
     place = {"host": endpoint.host, "port": endpoint.port, "user": endpoint.user}
     cause = f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
@@ -173,7 +187,7 @@ def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement
 
 @contextmanager
 def session(endpoint: Endpoint, side: Side, *, patience_seconds: int = ROWS_SECONDS) -> Iterator[Any]:
-    """A connection for questions, closed at the end, with driver errors turned into ours."""
+    """Open a connection for queries, closed at the end. Driver errors are translated into errors of the catalogue."""
     connection = connect(endpoint, side, patience_seconds=patience_seconds)
     try:
         yield connection
@@ -184,7 +198,10 @@ def session(endpoint: Endpoint, side: Side, *, patience_seconds: int = ROWS_SECO
 
 
 def rows(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """All rows of one statement. Raises MySQLdb.Error with the statement as its note; `session` translates it."""
+    """Return all rows of one statement.
+
+    Raises MySQLdb.Error with the statement as its note; `session` translates it.
+    """
     with connection.cursor() as cursor:
         try:
             cursor.execute(statement, tuple(values) or None)

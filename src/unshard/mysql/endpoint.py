@@ -1,4 +1,4 @@
-"""The user's description of a server as the `Endpoint` that connections take."""
+"""Makes the `Endpoint` that connections take from the user's description of a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unshard.mysql.tls import Material, Tls
 
 
 def to_endpoint(database: DatabaseConfig) -> Endpoint:
-    """Where to connect, with the password read. Raises ConfigError as `DatabaseConfig.secret` does."""
+    """Return the endpoint of a server, with its password read. Raises ConfigError as `DatabaseConfig.secret` does."""
     return Endpoint(
         host=database.host,
         port=database.port,

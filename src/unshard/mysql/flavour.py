@@ -1,22 +1,32 @@
-"""Which server this is, and what its binlog status queries are called: MySQL and MariaDB differ here.
+"""The identity of a server and its binlog status queries, in which MySQL and MariaDB differ.
 
-Every function takes an open connection of either driver and lets driver errors through; the caller's `session`
-translates them.
+These take an open connection of either driver and let driver errors through; the caller's `session` translates them.
+`of_one_server` opens connections itself to find out which sources are one server, whatever their addresses are.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from secrets import token_hex
 from typing import Any
 
+import MySQLdb
+
+from unshard.errors import UnshardError
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
-from unshard.mysql.connection import rows
+from unshard.mysql.connection import Endpoint, rows, session
 
 
 class Flavour(StrEnum):
+    """The product of a server."""
+
     MYSQL = "mysql"
     MARIADB = "mariadb"
 
@@ -32,7 +42,7 @@ class Server:
     uuid: str
 
     def gtid_set(self, text: str) -> GtidSet:
-        """Read a GTID set in this server's notation. Raises ValueError."""
+        """Parse a GTID set in this server's notation. Raises ValueError."""
         return (MariadbGtidSet if self.flavour is Flavour.MARIADB else MysqlGtidSet).parse(text)
 
 
@@ -45,12 +55,12 @@ class BinaryLog:
 
 
 def flavour_of(version_text: str) -> Flavour:
-    """The flavour that `@@version` tells; TiDB and Percona call themselves MySQL and count as that."""
+    """Return the flavour that `@@version` names. TiDB and Percona call themselves MySQL and count as MySQL."""
     return Flavour.MARIADB if "mariadb" in version_text.lower() else Flavour.MYSQL
 
 
 def version_of(version_text: str) -> tuple[int, int, int]:
-    """The three numbers of `@@version`; MariaDB's old `5.5.5-` prefix is skipped. Raises ValueError."""
+    """Return the three numbers of `@@version`; MariaDB's old `5.5.5-` prefix is skipped. Raises ValueError."""
     text = version_text.removeprefix("5.5.5-") if flavour_of(version_text) is Flavour.MARIADB else version_text
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", text)
     if match is None:
@@ -59,10 +69,10 @@ def version_of(version_text: str) -> tuple[int, int, int]:
 
 
 def identify(connection: Any) -> Server:
-    """Who answers on this connection.
+    """Return the identity of the server on this connection.
 
-    MySQL has `@@server_uuid`. MariaDB has none: as DM does, `<gtid_domain_id>-<server_id>` (`0-1`) stands for it.
-    It is stable over restarts, but two servers that both kept the default ids look the same.
+    MySQL has `@@server_uuid`. MariaDB has none: as in DM, `<gtid_domain_id>-<server_id>` (`0-1`) takes its place. It
+    does not change when the server restarts, but two servers that both kept the default ids have the same one.
     """
     ((version_text, server_id),) = rows(connection, "SELECT @@global.version, @@global.server_id")
     flavour = flavour_of(version_text)
@@ -75,7 +85,7 @@ def identify(connection: Any) -> Server:
 
 
 def current_location(connection: Any, server: Server) -> Location | None:
-    """Where the server writes now, with the GTID set at just that place; None where the binlog is off."""
+    """Return the current end of the binlog, with the GTID set at exactly that position; None if the binlog is off."""
     found = rows(connection, status_statement(server))
     if not found:
         return None
@@ -87,25 +97,28 @@ def current_location(connection: Any, server: Server) -> Location | None:
 
 
 def executed_gtids(connection: Any, server: Server) -> str:
-    """The GTID set of all that is in the binlog by now; cheap, but newer than any position read before."""
+    """Return the GTID set of everything that is in the binlog now. Cheap, but newer than any position read before."""
     variable = "@@global.gtid_binlog_pos" if server.flavour is Flavour.MARIADB else "@@global.gtid_executed"
     ((text,),) = rows(connection, f"SELECT {variable}")
     return "".join(str(text or "").split())
 
 
 def binary_logs(connection: Any) -> tuple[BinaryLog, ...]:
-    """The binlog files that the server still has, oldest first; the last one's size is that of this moment."""
+    """Return the binlog files that the server still has, oldest first. The last file's size is its current one."""
     return tuple(BinaryLog(str(row[0]), int(row[1])) for row in rows(connection, "SHOW BINARY LOGS"))
 
 
 def gtid_at(connection: Any, position: Position) -> str:
-    """MariaDB: the GTID set executed up to `position`, "" before the first. The server reads the file up to there."""
+    """Return MariaDB's GTID set executed up to `position`; "" before the first transaction.
+
+    The server reads the file up to there.
+    """
     ((text,),) = rows(connection, "SELECT BINLOG_GTID_POS(%s, %s)", (position.file, position.offset))
     return str(text or "")
 
 
 def gtid_before(connection: Any, server: Server, file: str) -> GtidSet:
-    """The GTID set that was executed before binlog `file` began."""
+    """Return the GTID set that was executed before binlog file `file` began."""
     if server.flavour is Flavour.MARIADB:
         return server.gtid_set(gtid_at(connection, Position(file)))
     for row in rows(connection, "SHOW BINLOG EVENTS IN %s LIMIT 3", (file,)):
@@ -115,7 +128,77 @@ def gtid_before(connection: Any, server: Server, file: str) -> GtidSet:
 
 
 def status_statement(server: Server) -> str:
-    """The statement that tells where the binlog ends: MySQL 8.2 brought a new one, 8.4 took the old one away."""
+    """Return the statement that shows the binlog's end. MySQL 8.2 introduced a new one, 8.4 removed the old one."""
     if server.flavour is Flavour.MYSQL and server.version >= (8, 2, 0):
         return "SHOW BINARY LOG STATUS"
     return "SHOW MASTER STATUS"
+
+
+# Finds out which sources are one server, whatever their addresses are.
+
+
+AT_ONCE = 8
+"""The most servers that are asked at a time for their identity."""
+
+
+def of_one_server(sources: Mapping[str, tuple[Endpoint, Server]]) -> tuple[tuple[str, ...], ...]:
+    """Return groups of names of sources that are one server. Only servers with equal ids are asked.
+
+    Equal ids prove nothing: they may be a copy (a cloned disk) or a default (MariaDB). Two connections reach one server
+    if the one sees a lock that the other holds. A server without such locks (old TiDB) is in no group.
+    """
+    alike: dict[object, list[str]] = defaultdict(list)
+    for name, (_, server) in sources.items():
+        alike[server.flavour, server.uuid, server.server_id].append(name)
+    found = []
+    for group in alike.values():
+        seen = _locks_seen({name: sources[name][0] for name in group}) if len(group) > 1 else {}
+        left = group
+        while len(left) > 1:
+            first, *others = left
+            same = [name for name in others if first in seen.get(name, ())]
+            if same:
+                found.append((first, *same))
+            left = [name for name in others if name not in same]
+    return tuple(found)
+
+
+def one_server_among(endpoints: Mapping[str, Endpoint]) -> tuple[tuple[str, ...], ...]:
+    """Return the same as `of_one_server` for addresses. Servers that do not answer are left out."""
+    with ThreadPoolExecutor(AT_ONCE, "one server") as pool:
+        servers = list(pool.map(_identified, endpoints.values()))
+    found = zip(endpoints, endpoints.values(), servers, strict=True)
+    return of_one_server({name: (endpoint, server) for name, endpoint, server in found if server is not None})
+
+
+def _identified(endpoint: Endpoint) -> Server | None:
+    with suppress(UnshardError), session(endpoint, "source") as connection:
+        return identify(connection)
+    return None
+
+
+def _locks_seen(endpoints: Mapping[str, Endpoint]) -> dict[str, frozenset[str]]:
+    """Return, by name, the sources whose locks it sees while each holds one.
+
+    Opens one connection to each, however many there are.
+    """
+    locks = {name: f"unshard-{token_hex(16)}" for name in endpoints}
+    asked = "SELECT " + ", ".join(["IS_USED_LOCK(%s) IS NOT NULL"] * len(locks))
+    held: dict[str, Any] = {}
+    seen: dict[str, frozenset[str]] = {}
+    with ExitStack() as connections, ThreadPoolExecutor(AT_ONCE, "one server") as threads:
+
+        def hold(name: str) -> None:
+            with suppress(UnshardError, MySQLdb.Error):
+                connection = connections.enter_context(session(endpoints[name], "source"))
+                rows(connection, "SELECT GET_LOCK(%s, 0)", (locks[name],))
+                held[name] = connection
+
+        def look(name: str) -> None:
+            with suppress(MySQLdb.Error):
+                (answers,) = rows(held[name], asked, tuple(locks.values()))
+                seen[name] = frozenset(other for other, there in zip(locks, answers, strict=True) if there)
+
+        list(threads.map(hold, endpoints))
+        list(threads.map(look, held))
+    return seen

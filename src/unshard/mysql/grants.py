@@ -1,7 +1,8 @@
-"""What an account may do, read from SHOW GRANTS of its own session: both flavours, roles, partial revokes.
+"""The privileges of an account, parsed from SHOW GRANTS of its own session: both flavours, roles, partial revokes.
 
-A session's SHOW GRANTS lists what its active roles bring too: MySQL folds it into the account's own lines, MariaDB
-adds lines of the role. A role that is granted and not active brings nothing, and its `GRANT role TO` line says nothing.
+SHOW GRANTS of a session includes the privileges of its active roles: MySQL merges them into the account's own lines,
+MariaDB adds lines of the role. A role that is granted but not active adds nothing, and its `GRANT role TO` line is
+ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from unshard.model.table import TableName, quote_name
 
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|'(?:[^'\\]|''|\\.)*'|[\w$%]+|\S")
 _ALIASES = {"REPLICATION CLIENT": "BINLOG MONITOR", "REPLICATION REPLICA": "REPLICATION SLAVE", "ALL": "ALL PRIVILEGES"}
-"""One name for each thing; what a server prints depends on its flavour and age."""
+"""Other names of a privilege, with the one that this module uses.
+
+The name that a server prints depends on its flavour and version.
+"""
 
 _NOT_IN_ALL = frozenset({"GRANT OPTION", "PROXY"})
 _OTHER_OBJECTS = frozenset({"FUNCTION", "PROCEDURE", "PACKAGE", "LIBRARY"})
@@ -22,7 +26,10 @@ _OTHER_OBJECTS = frozenset({"FUNCTION", "PROCEDURE", "PACKAGE", "LIBRARY"})
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One line. `schema` and `table` are `*` for everything; a schema of a GRANT over a whole schema is a pattern."""
+    """One line of SHOW GRANTS.
+
+    `schema` and `table` are `*` for everything. In a GRANT on a whole schema, `schema` is a pattern.
+    """
 
     privileges: frozenset[str]
     schema: str
@@ -31,16 +38,17 @@ class Grant:
     revoked: bool = False
 
     def gives(self, privilege: str) -> bool:
+        """Return whether the line grants the privilege on its schema and table."""
         everything = "ALL PRIVILEGES" in self.privileges and privilege not in _NOT_IN_ALL
         return everything or privilege in self.privileges
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The privileges of one session. `literal` says that `_` and `%` of schema names stand for themselves.
+    """The privileges of one session.
 
-    (MySQL's `partial_revokes`.) Of several schema patterns that match, the server takes the most exact one of each
-    grantee alone, and so does this.
+    `literal`: `_` and `%` in schema names have no special meaning (MySQL's `partial_revokes`). If several schema
+    patterns match, only the most exact one of each grantee applies, as on the server.
     """
 
     lines: tuple[Grant, ...]
@@ -48,24 +56,27 @@ class Grants:
 
     @classmethod
     def read(cls, lines: Iterable[str], *, literal: bool = False) -> Grants:
-        """The lines of SHOW GRANTS, as any sql_mode prints them."""
+        """Parse the lines of SHOW GRANTS, as any sql_mode prints them."""
         return cls(tuple(grant for line in lines if (grant := _parse(line)) is not None), literal)
 
     def everywhere(self, privilege: str) -> bool:
-        """Whether it is granted on `*.*`, no matter what was revoked again of single schemas."""
+        """Return whether the privilege is granted on `*.*`, whatever was revoked on single schemas."""
         wanted = _one_name(privilege)
         return any(grant.schema == "*" and not grant.revoked and grant.gives(wanted) for grant in self.lines)
 
     def by_name(self, privilege: str) -> bool:
-        """Whether it is granted on `*.*` by its own name, where ALL PRIVILEGES does not bring it."""
+        """Return whether the privilege is granted on `*.*` by its own name.
+
+        For privileges that ALL PRIVILEGES does not include.
+        """
         return any(grant.schema == "*" and privilege in grant.privileges for grant in self.lines)
 
     def anywhere(self, privilege: str) -> bool:
-        """Whether it is granted on anything at all."""
+        """Return whether the privilege is granted on anything at all."""
         return any(not grant.revoked and grant.gives(_one_name(privilege)) for grant in self.lines)
 
     def on_schema(self, privilege: str, schema: str) -> bool:
-        """Whether it is granted on all of a schema."""
+        """Return whether the privilege is granted on all of a schema."""
         wanted = _one_name(privilege)
         revoked = any(grant.revoked and grant.schema == schema and grant.gives(wanted) for grant in self.lines)
         if self.everywhere(wanted) and not revoked:
@@ -81,13 +92,13 @@ class Grants:
         return any(gives for _, gives in best.values())
 
     def within(self, privilege: str, schema: str) -> bool:
-        """Whether it is granted on all of a schema, or on any table of it."""
+        """Return whether the privilege is granted on all of a schema, or on any table of it."""
         wanted = _one_name(privilege)
         tables = (grant for grant in self.lines if grant.table != "*" and grant.schema == schema)
         return self.on_schema(wanted, schema) or any(grant.gives(wanted) for grant in tables)
 
     def on_table(self, privilege: str, name: TableName) -> bool:
-        """Whether it is granted on all columns of a table."""
+        """Return whether the privilege is granted on all columns of a table."""
         if self.on_schema(privilege, name.schema):
             return True
         wanted, place = _one_name(privilege), (name.schema, name.table)
@@ -98,19 +109,19 @@ class Grants:
 
 
 def schema_clause(schema: str, *, literal: bool = False) -> str:
-    """The `schema`.* of a GRANT that means just this schema."""
+    """Return the `schema`.* of a GRANT that means exactly this schema."""
     text = schema if literal else re.sub(r"([_%\\])", r"\\\1", schema)
     return f"{quote_name(text)}.*"
 
 
 def account(current_user: str) -> str:
-    """CURRENT_USER() in quotes, for a GRANT; of the `@`, the last parts the host."""
+    """Return CURRENT_USER() quoted for a GRANT. The host follows the last `@`."""
     user, _, host = current_user.rpartition("@")
     return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
 
 
 def _parse(line: str) -> Grant | None:
-    """A privilege line; None for roles, proxies, routines and what else isn't about tables."""
+    """Parse a line; None for roles, proxies, routines and anything else that is not about tables."""
     tokens = _TOKEN.findall(line)
     words = [token.upper() for token in tokens]
     if len(words) < 4 or words[0] not in ("GRANT", "REVOKE") or words[1][:1] in "`\"'" or "ON" not in words:
@@ -127,7 +138,7 @@ def _parse(line: str) -> Grant | None:
 
 
 def _privileges(words: Sequence[str]) -> frozenset[str]:
-    """The names between GRANT and ON; one that is granted on some columns only is left out."""
+    """Return the privileges between GRANT and ON. A privilege that is granted only on some columns is left out."""
     found: set[str] = set()
     name: list[str] = []
     depth, columns = 0, False
@@ -159,6 +170,6 @@ def _like(pattern: str) -> re.Pattern[str]:
 
 
 def _exactness(pattern: str, literal: bool) -> int:
-    """How far a pattern goes without a wildcard; the server tries those first that go furthest."""
+    """Return the length of a pattern up to its first wildcard. The server prefers the pattern with the longest one."""
     wildcard = None if literal else re.search(r"(?<!\\)[%_]", pattern)
     return wildcard.start() if wildcard else len(pattern) + 1000

@@ -1,10 +1,10 @@
-"""Table structures read from a server: `information_schema` and SHOW CREATE TABLE to a `Table`."""
+"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`; triggers of tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, groupby, islice
 from typing import Any
 
@@ -50,7 +50,7 @@ SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TA
 
 
 def table_names(connection: Any) -> tuple[TableName, ...]:
-    """Every base table outside the system schemas, sorted."""
+    """Return every base table outside the system schemas, sorted."""
     found = rows(
         connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
@@ -60,7 +60,7 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
 
 
 def read_table(connection: Any, name: TableName) -> Table | None:
-    """The structure of one table as the server has it now, or None where there is no such table."""
+    """Return the current structure of one table; None if there is no such table."""
     tidb = is_tidb(connection)
     columns = tuple(to_column(row, tidb=tidb) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
     if not columns:
@@ -79,7 +79,10 @@ def read_table(connection: Any, name: TableName) -> Table | None:
 
 
 def families(connection: Any) -> dict[TableName, TableName]:
-    """Every table that has a foreign key or is referred to by one, with the first by name of all it is connected to."""
+    """Return, by table, the name of its family: the first, by name, of all tables that foreign keys connect it to.
+
+    Contains every table that has a foreign key or is referenced by one.
+    """
     found: dict[TableName, TableName] = {}
     for child, parent in _references(connection):
         one, other = found.setdefault(child, child), found.setdefault(parent, parent)
@@ -89,25 +92,28 @@ def families(connection: Any) -> dict[TableName, TableName]:
 
 
 def _references(connection: Any) -> Iterator[tuple[TableName, TableName]]:
-    """Each table that has a foreign key, with each table that one refers to."""
+    """Yield each table with a foreign key, together with each table that it references."""
     found = [(TableName(*row[:2]), TableName(*row[2:])) for row in rows(connection, _REFERENCES)]
     if not is_tidb(connection):
         yield from found
         return
-    for child in sorted({child for child, _ in found}):  # TiDB 7.5 takes the parent to be in the child's schema there
+    for child in sorted({child for child, _ in found}):  # TiDB 7.5 names the child's schema as the parent's there
         for schema, table in _REFERENCE.findall(create_statement(connection, child)):
             parent = (schema[1:-2] or child.schema, table)
             yield child, TableName(*(word.replace("``", "`") for word in parent))
 
 
 def create_statement(connection: Any, name: TableName) -> str:
-    """SHOW CREATE TABLE without the AUTO_INCREMENT counter, which is data and not structure."""
+    """Return SHOW CREATE TABLE without the AUTO_INCREMENT counter, which is data and not structure."""
     (row,) = rows(connection, f"SHOW CREATE TABLE {name.quoted}")
     return _COUNTER.sub("", str(row[1]), count=1)
 
 
 def to_column(row: tuple[Any, ...], *, tidb: bool = False) -> Column:
-    """One row of `information_schema.COLUMNS`, the fields as `_COLUMNS` asks for them, of a TiDB or another server."""
+    """Return the column in one row of `information_schema.COLUMNS`, whose fields are those of `_COLUMNS`.
+
+    `tidb`: the server is a TiDB.
+    """
     name, kind, definition, nullable, charset, collation, length, precision, scale, fsp, extra, default = row
     extra = (extra or "").lower()
     return Column(
@@ -132,15 +138,19 @@ def to_column(row: tuple[Any, ...], *, tidb: bool = False) -> Column:
 def with_hidden_columns(
     columns: tuple[Column, ...], keys: Iterable[tuple[Any, ...]], create_sql: str
 ) -> tuple[Column, ...]:
-    """The columns with those that MariaDB hides: of a system-versioned table, and for unique keys by a hash.
+    """Return the columns together with those that MariaDB hides.
 
-    `keys` are rows of the name of a key, two further fields, whether it is not unique, and its algorithm.
+    MariaDB hides the period of a system-versioned table, and hash columns of unique keys. `keys` are rows of a key's
+    name, two further fields, whether it is not unique, and its algorithm.
     """
     return _with_hashes(_with_period(columns, create_sql), keys, create_sql)
 
 
 def _with_period(columns: tuple[Column, ...], create_sql: str) -> tuple[Column, ...]:
-    """The columns with the period of a system-versioned table, which are hidden ones where the user named none."""
+    """Return the columns with the period of a system-versioned table marked.
+
+    The period's columns are hidden ones, which are added, if the user named none.
+    """
     options = _TEXT.sub("", create_sql[create_sql.rfind("\n)") :])
     if " WITH SYSTEM VERSIONING" not in options:
         return columns
@@ -154,9 +164,10 @@ def _with_period(columns: tuple[Column, ...], create_sql: str) -> tuple[Column, 
 
 
 def _with_hashes(columns: tuple[Column, ...], keys: Iterable[tuple[Any, ...]], create_sql: str) -> tuple[Column, ...]:
-    """The columns with those that MariaDB hides behind all others, one for each unique key that it keeps by a hash:
-    one over TEXT or BLOB, too long for another kind, or USING HASH. No statement shows them, the binlog has them.
-    Keys of the MEMORY engine, which are hashes too, need none.
+    """Return the columns followed by MariaDB's hidden hash columns: one for each unique key that is a hash.
+
+    Such a key covers a TEXT or BLOB, is too long for an ordinary index, or has USING HASH. No statement shows the
+    columns, but the binlog contains them. Keys of the MEMORY engine are hashes too, and have no such column.
     """
     hashed = {name for name, _, _, non_unique, kind in keys if kind == "HASH" and not int(non_unique)}
     if not hashed or _IN_MEMORY.search(create_sql):
@@ -167,34 +178,37 @@ def _with_hashes(columns: tuple[Column, ...], keys: Iterable[tuple[Any, ...]], c
 
 
 def is_hash_column(column: Column) -> bool:
-    """Whether MariaDB hides the column and fills it for a unique key by a hash.
+    """Return whether a column is a hidden one that MariaDB fills for a unique key implemented by a hash.
 
-    MariaDB 11.8.9 leaves it out of the images of an UPDATE or DELETE that does not need the key.
+    MariaDB 11.8.9 omits it from the row images of an UPDATE or DELETE that does not need the key.
     """
     return column.name.startswith(_HASH) and column == replace(_HASH_COLUMN, name=column.name)
 
 
 def without_hashes(table: Table) -> Table:
-    """The table as a server has it that keeps no unique key by a hash."""
+    """Return the table as it is on a server that implements no unique key by a hash."""
     return replace(table, columns=tuple(column for column in table.columns if not is_hash_column(column)))
 
 
 def _members(kind: str, definition: str, *, tidb: bool) -> tuple[str, ...]:
     if kind.lower() not in ("enum", "set"):
         return ()
-    if tidb:  # it writes a backslash as it is, and doubles quotes
+    if tidb:  # TiDB does not escape a backslash, and doubles quotes
         return tuple(member.replace("''", "'") for member in _PLAIN_MEMBER.findall(definition))
     return tuple(_ESCAPED.sub(_unescaped, member) for member in _MEMBER.findall(definition))
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """A doubled quote, or a backslash with what it stands for, as the server writes member texts."""
+    """Return the character for a doubled quote or a backslash escape in the server's text of a member."""
     letter = match[1]
     return "'" if letter is None else _MEANING.get(letter, letter)
 
 
 def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tuple[Index, ...]:
-    """The keys without `period` columns, which the server adds to those that are unique among current rows only."""
+    """Return the keys without the columns in `period`.
+
+    The server adds those columns to keys that are unique only among current rows.
+    """
     parts: dict[str, list[tuple[str, int]]] = {}
     unique: dict[str, bool] = {}
     for name, column, prefix, non_unique in found:
@@ -213,7 +227,7 @@ def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tup
 
 _BINARY = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
-# SHOW CREATE TABLE has a column a line. What may hold the word DEFAULT itself is a token of its own.
+# SHOW CREATE TABLE has one column a line. Anything that may contain the word DEFAULT is a token of its own.
 _LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
 _QUOTED = r"'(?:[^'\\]|\\.|'')*'"
 _TOKEN = re.compile(rf"{_QUOTED}|`(?:[^`]|``)*`|/\*.*?\*/|DEFAULT +|[^\s'`]+|\s+|.")
@@ -221,10 +235,11 @@ _CONSTANT = re.compile(rf"(?:[bBxX]?{_QUOTED}|-?\d[\d.]*(?:[eE][-+]?\d+)?|NULL)(
 
 
 def constant_defaults(table: Table) -> dict[str, str]:
-    """By column, what an INSERT that leaves it out stores, where that is a constant: `'x'`, `5`, `NULL`.
+    """Return, by column, the constant that an INSERT without the column stores: `'x'`, `5`, `NULL`.
 
-    Columns without a default, with an expression for one, and generated ones are left out; so are defaults of binary
-    columns beyond ASCII, which the text does not keep. Read from the table's `create_sql`; empty without it.
+    Omits columns without a default, columns whose default is an expression, and generated columns, as well as binary
+    columns whose default is not ASCII, because the text does not preserve it. Read from the table's `create_sql`; empty
+    without it.
     """
     lines = column_lines(table.create_sql)
     found = {}
@@ -236,12 +251,12 @@ def constant_defaults(table: Table) -> dict[str, str]:
 
 
 def column_lines(create_sql: str) -> dict[str, str]:
-    """By column of a SHOW CREATE TABLE, what stands behind its name."""
+    """Return, for each column in a SHOW CREATE TABLE, the text after its name."""
     return {name.replace("``", "`"): rest for name, rest in _LINE.findall(create_sql)}
 
 
 def computed_default(definition: str) -> str | None:
-    """What stands behind DEFAULT in a line of `column_lines`, to its end, where that is no constant; else None."""
+    """Return the rest of a line of `column_lines` after DEFAULT if the default is an expression; None otherwise."""
     for token in _TOKEN.finditer(definition):
         if token[0].startswith("DEFAULT "):
             return None if _CONSTANT.match(definition, token.end()) else definition[token.end() :]
@@ -258,7 +273,7 @@ def _default(column: Column, definition: str) -> str | None:
     return "NULL" if column.nullable else None
 
 
-# The structures of all tables of a schema, in three queries whatever their number. Nothing of SHOW CREATE TABLE.
+# The structures of all tables of a schema, in three queries whatever their number, without SHOW CREATE TABLE.
 
 
 Row = tuple[Any, ...]
@@ -278,15 +293,15 @@ SELECT DISTINCT TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE
 """
 
 QUERIES = (_SCHEMA_COLUMNS, _SCHEMA_INDEXES, _CHILDREN)
-"""Each takes a schema; they may run at the same time. `assemble` takes their rows in this order."""
+"""Each query takes a schema. They may run at the same time. `assemble` takes their rows in this order."""
 
 
 def assemble(
     schema: str, columns: list[Row], indexes: list[Row], children: list[Row], *, tidb: bool = False
 ) -> dict[TableName, Table]:
-    """The tables and views of one schema that the rows of `QUERIES` tell of: those that the account may see. Pure.
+    """Return the tables and views of one schema from the rows of `QUERIES`, which list those that the account may see.
 
-    `tidb`: the rows are a TiDB's.
+    Pure. `tidb`: the rows come from a TiDB.
     """
     name_of: Callable[[Row], str] = lambda row: str(row[0])  # noqa: E731
     keys: Mapping[str, list[Row]] = {name: list(found) for name, found in groupby(indexes, name_of)}
@@ -295,7 +310,59 @@ def assemble(
     for table, described in groupby(columns, name_of):
         name = TableName(schema, table)
         own = tuple(to_column(row[1:], tidb=tidb) for row in described)
-        shown = {column.name for column in own}  # the period of a system-versioned table is in its keys, unseen
+        shown = {column.name for column in own}  # keys contain the period of a system-versioned table, which is hidden
         parts = [row[1:] for row in keys.get(table, []) if row[2] is None or row[2] in shown]
         found[name] = Table(name, own, to_indexes(parts, ()), foreign_keys=table in refers)
     return found
+
+
+# Triggers on the target's tables.
+
+
+_TRIGGERS = (
+    "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION,"
+    " ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = %s"
+    " ORDER BY TRIGGER_SCHEMA, TRIGGER_NAME"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """One trigger. `timing` is BEFORE or AFTER, `event` is INSERT, UPDATE or DELETE, `body` is its statement as SQL."""
+
+    name: TableName
+    table: TableName
+    timing: str
+    event: str
+    body: str
+
+    def does(self, written: Iterable[TableName]) -> str:
+        """Return the effect that the trigger may have on rows of the tables `written`, by its text; "" for nothing."""
+        if self.timing == "BEFORE" and self.event != "DELETE":
+            return "may change each row before it is written"
+        named = sorted({str(table) for table in written if self._names(table.table)})
+        if named:
+            return f"may write to {', '.join(named[:3])}{' …' if len(named) > 3 else ''}"
+        return "calls a procedure, which may write anything" if self._names("CALL") else ""
+
+    def _names(self, word: str) -> bool:
+        return re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", self.body, re.IGNORECASE) is not None
+
+
+def triggers_of(connection: Any, tables: Iterable[TableName], *, folds: bool) -> tuple[Trigger, ...]:
+    """Return the triggers on these tables that the account may see; it needs TRIGGER on a table to see its triggers.
+
+    `folds`: the server ignores the case of table names.
+    """
+    wanted = {_folded(table) if folds else table for table in tables}
+    schemas = sorted({name.schema for name in wanted})
+    found = (row for schema in schemas for row in rows(connection, _TRIGGERS, (schema,)))
+    triggers = (
+        Trigger(TableName(str(at), str(name)), TableName(str(schema), str(table)), str(timing), str(event), str(body))
+        for at, name, schema, table, timing, event, body in found
+    )
+    return tuple(one for one in triggers if (_folded(one.table) if folds else one.table) in wanted)
+
+
+def _folded(name: TableName) -> TableName:
+    return TableName(name.schema.lower(), name.table.lower())

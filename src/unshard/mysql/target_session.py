@@ -1,33 +1,35 @@
-"""What every session with the target is told once, by the server that greets it.
+"""Sets up each new session with the target, according to the server's greeting.
 
-Of MariaDB and TiDB (7.6) it asks to be ended where it falls silent in the middle of a transaction. A process that is
-frozen there, or cut off without a word, keeps its rows locked until then, and whoever has its source by then waits for
-them (TARGET-005). Older TiDB has nothing of the kind: `target.silent` ends such a session there. Nor has MySQL.
+MariaDB and TiDB (7.6) are asked to end the session if it is silent within a transaction. Otherwise the rows of a
+process that is frozen there, or cut off without notice, stay locked, and the next process of its source waits for them
+(TARGET-005). Older TiDB has no such setting; `target.transactions` ends such a session there. MySQL has none either.
 
-To TiDB it says what receipts and counts of rows rest on, whatever the cluster's global variables are: transactions
-lock what they change and meet another's change or a duplicate at the statement and not at COMMIT, a statement reads
-what is committed by then, and TiDB runs none of them a second time by itself. Transactions of rows begin otherwise
-(`target.transactions`). And an AUTO_RANDOM column takes the source's values.
+On TiDB, whose own version is parsed from the greeting, the session also gets the settings that receipts and row counts
+depend on, whatever the cluster's global variables are. Transactions lock the rows that they change, and find another
+transaction's change or a duplicate at the statement and not at COMMIT. A statement reads what is committed at that
+time. TiDB never repeats a transaction by itself. An AUTO_RANDOM column accepts the source's values. Transactions that
+write rows begin differently (`target.transactions`).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import MySQLdb
 
 from unshard.log import logger
 from unshard.mysql.failures import ends_connection
-from unshard.mysql.tidb_version import tidb_version
 
 IDLE_SECONDS = 30
-"""How long a transaction of ours may be silent between two of its statements.
+"""How long one of our transactions may be silent between two statements, in seconds.
 
-Much longer than any step of ours is: what is written is made before the transaction begins, so that between its
-statements lie milliseconds, and neither Spark nor its JVM is ever waited for. Shorter than an heir waits for a row by
-the one retry policy (`retry.ATTEMPTS`): that many lock waits, of `innodb_lock_wait_timeout` each (50 s, at least 1 s),
-and some 36 s of pauses between them; auto-resume comes behind that. Who is silent for longer all the same meets a lost
-connection and a transaction that was rolled back: it is done again, once by its receipt.
+Much longer than any step within a transaction: all that is written is prepared before the transaction begins, so
+milliseconds pass between its statements, and they never wait for Spark or its JVM. Shorter than the time that the next
+process waits for a row under the one retry policy (`retry.ATTEMPTS`): that many lock waits of
+`innodb_lock_wait_timeout` each (50 s, at least 1 s), some 36 s of pauses between them, and auto-resume after that. A
+process that is silent for longer finds its connection lost and its transaction rolled back; the work is then repeated,
+and its receipt ensures that it is applied once.
 """
 
 _UNKNOWN_VARIABLE = 1193
@@ -40,14 +42,14 @@ _TIDB = {
     "allow_auto_random_explicit_insert": "1",
 }
 _IDLE_MARIADB, _IDLE_TIDB = "idle_transaction_timeout", "tidb_idle_transaction_timeout"
-"""In seconds, 0 for never."""
+"""The variables that limit an idle transaction, in seconds; 0 means no limit."""
 _TIDB_ENDS_IDLE = (7, 6, 0)
 
 
 def begin_session(connection: Any, given: tuple[tuple[str, str], ...]) -> None:
-    """Called once for a new session, of any server. What the user has `given` stays, but for what TiDB is told.
+    """Set up a new session of any server. Called once for each.
 
-    Raises MySQLdb.Error.
+    The variables that the user has set, `given`, are kept, except for those in `_TIDB`. Raises MySQLdb.Error.
     """
     greeting = connection.get_server_info()
     names = {name.lower() for name, _ in given}
@@ -68,7 +70,10 @@ def begin_session(connection: Any, given: tuple[tuple[str, str], ...]) -> None:
 
 
 def _set(connection: Any, variables: dict[str, str]) -> None:
-    """Say it in one statement; without what a later TiDB no longer has, for it does not do it any more."""
+    """Set the variables in one statement.
+
+    Leaves out `tidb_retry_limit` if a later TiDB no longer has it, as it no longer retries either.
+    """
     try:
         connection.query("SET " + ", ".join(f"@@session.{name} = {value}" for name, value in variables.items()))
     except MySQLdb.Error as error:
@@ -79,6 +84,18 @@ def _set(connection: Any, variables: dict[str, str]) -> None:
 
 
 def _shorter(name: str) -> str:
-    """Our time, or the server's own where that is shorter."""
+    """Return SQL for our limit, or for the server's own if that is shorter."""
     own = f"@@session.{name}"
     return f"IF({own} BETWEEN 1 AND {IDLE_SECONDS}, {own}, {IDLE_SECONDS})"
+
+
+# TiDB's own version, parsed from a server's greeting.
+
+
+_VERSION = re.compile(r"-TiDB-v?(\d+)\.(\d+)\.(\d+)", re.IGNORECASE)
+
+
+def tidb_version(version_text: str) -> tuple[int, int, int] | None:
+    """Return TiDB's own version in the text of `VERSION()` (`8.0.11-TiDB-v7.5.4`); None for a text without one."""
+    found = _VERSION.search(version_text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None

@@ -1,4 +1,4 @@
-"""What a TLS failure means and what mends it, by the words of OpenSSL, of the C driver and of our own checks. Pure."""
+"""TLS towards a database server, and the meaning of TLS failures by their text: OpenSSL's, the C driver's or ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import MySQLdb
 
 @dataclass(frozen=True, slots=True)
 class TlsFault:
-    """What is wrong, and what to do about it; both as parts of a sentence."""
+    """The cause of a TLS failure and the remedy, both as parts of a sentence."""
 
     fault: str
     mend: str
@@ -81,18 +81,16 @@ _OTHER = TlsFault("the handshake failed", "see the cause, and the server's error
 
 
 def tls_fault(cause: str) -> TlsFault:
-    """The meaning of a failure whose text is `cause`."""
+    """Return the meaning of a failure whose text is `cause`."""
     text = cause.lower()
     return next((fault for words, fault in _FAULTS if any(word.lower() in text for word in words)), _OTHER)
 
 
-# TLS towards a database server, for both drivers: files read anew for each connection, or texts that never touch
-# disk.
-#
-# A server's certificate is held to the authority and to the common names that are allowed, not to the host's name.
-# MariaDB's C driver can't look at a common name, and without its check of the host's name it goes on in the clear
-# where a server (or who sits before it) says that it has no TLS. So a first handshake without a login looks at the
-# certificate, and connections are pinned to it: a pinned one is never in the clear.
+# TLS towards a database server, for both drivers. Files are read anew for each connection; inline texts are never
+# written to disk. A server's certificate is checked against the authority and the allowed common names, not against the
+# host's name. MariaDB's C driver can't check a common name, and without its check of the host's name it continues
+# unencrypted if the server (or an attacker in between) says that it has no TLS. So a first handshake without a login
+# checks the certificate, and connections are pinned to it: a pinned connection is never unencrypted.
 
 
 _CLIENT_SSL = 0x00000800
@@ -106,7 +104,7 @@ IS_MARIADB_CLIENT = MySQLdb.get_client_info().startswith("3.")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One PEM: the path of a file, or the text itself. It travels; a path has to be there on every machine."""
+    """One PEM: the path of a file, or the text itself. It is sent to executors; a path must exist on every machine."""
 
     path: str = ""
     text: str = field(default="", repr=False)
@@ -116,7 +114,10 @@ class Material:
 
     @contextmanager
     def file(self) -> Iterator[str]:
-        """A path that this process can open as long as the block lasts. A text is in memory behind it, not on disk."""
+        """Yield a path that this process can open until the block ends.
+
+        For a text it is a file in memory, not on disk.
+        """
         if not self.text:
             yield self.path
             return
@@ -130,7 +131,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """What secures a connection. Without `ca` it is encrypted, but any server is believed."""
+    """The settings of an encrypted connection. Without `ca` it is encrypted, but any server is accepted."""
 
     ca: Material = Material()
     cert: Material = Material()
@@ -139,13 +140,13 @@ class Tls:
 
     @contextmanager
     def files(self) -> Iterator[dict[str, str]]:
-        """Paths under the names that the C driver has for them."""
+        """Yield the paths by the C driver's names for them."""
         with ExitStack() as stack:
             named = (("ca", self.ca), ("cert", self.cert), ("key", self.key))
             yield {name: stack.enter_context(one.file()) for name, one in named if one}
 
     def context(self) -> ssl.SSLContext:
-        """For sockets of this process. Raises SSLError."""
+        """Return a context for sockets of this process. Raises SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED if self.ca else ssl.CERT_NONE
@@ -164,9 +165,9 @@ class Tls:
 
 
 def seen_certificate(host: str, port: int, tls: Tls) -> str:
-    """SHA-1 of the server's certificate, in hex, after it has been held to the authority and to the allowed names.
+    """Return the SHA-1 of the server's certificate, in hex, after checking its authority and its common name.
 
-    No login is sent. Raises OSError: not reachable, no TLS there, or another certificate.
+    Sends no login. Raises OSError if the server can't be reached, has no TLS, or shows another certificate.
     """
     with _secured(host, port, tls) as secured:
         seen = secured.getpeercert(binary_form=True) or b""
@@ -174,10 +175,10 @@ def seen_certificate(host: str, port: int, tls: Tls) -> str:
 
 
 def refusal(host: str, port: int, tls: Tls) -> str:
-    """Why the server hangs up behind the handshake; empty where it doesn't.
+    """Return why the server closes the connection after the handshake; empty if it doesn't.
 
-    With TLS 1.3 a server says only then that it refuses the client's certificate, and a driver that is just sending
-    its login sees no more than a lost connection.
+    With TLS 1.3 a server refuses the client's certificate only then. A driver that is sending its login at that moment
+    sees only a lost connection.
     """
     try:
         with _secured(host, port, tls) as secured:
@@ -187,14 +188,14 @@ def refusal(host: str, port: int, tls: Tls) -> str:
         return str(error)
     except ConnectionResetError:
         return _RESET
-    except OSError:  # also: nothing came, it waits for the login
+    except OSError:  # or nothing came: the server waits for the login
         return ""
     return ""
 
 
 @contextmanager
 def _secured(host: str, port: int, tls: Tls) -> Iterator[ssl.SSLSocket]:
-    """A connection behind its TLS handshake, before any login. Raises OSError."""
+    """Open a connection and complete the TLS handshake, without a login. Raises OSError."""
     with socket.create_connection((host, port), _SECONDS) as plain:
         _refuse_without_tls(_packet(plain))
         request = struct.pack("<IIB23x", _SSL_REQUEST, _LARGEST_PACKET, _UTF8MB4)
@@ -205,14 +206,20 @@ def _secured(host: str, port: int, tls: Tls) -> Iterator[ssl.SSLSocket]:
 
 @contextmanager
 def pinned(fingerprints: Sequence[str]) -> Iterator[str]:
-    """An options file that lets the C driver take no certificates but these; it reads it when it connects."""
+    """Yield an options file that makes the C driver accept only these certificates.
+
+    The driver reads it when it connects.
+    """
     with ExitStack() as stack:
         known = stack.enter_context(Material(text="".join(f"{one}\n" for one in fingerprints)).file())
         yield stack.enter_context(Material(text=f"[client]\nssl-fplist={known}\n").file())
 
 
 def _refuse_without_tls(greeting: bytes) -> None:
-    """Of a server's first packet, which may be an error. A server without TLS would read the handshake as a login."""
+    """Raise an error if the server's first packet offers no TLS, or is an error.
+
+    A server without TLS would take the handshake for a login.
+    """
     if greeting[:1] == b"\xff":
         raise ConnectionError(greeting[3:].decode("utf-8", "replace"))
     after_version = greeting.index(0, 1) + 1

@@ -1,4 +1,4 @@
-"""Column types and the Arrow type that carries their values, the same for a dump and for the binlog."""
+"""Column types and the Arrow types of their values, which are the same for a dump and for the binlog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "lon
 MEMBERS = frozenset({"enum", "set"})
 TEMPORALS = frozenset({"date", "time", "datetime", "timestamp"})
 ADDRESSES = {"uuid": 16, "inet6": 16, "inet4": 4}
-"""MariaDB's types of a fixed number of bytes."""
+"""MariaDB's types with a fixed number of bytes."""
 
 GEOMETRIES = frozenset(
     {
@@ -32,19 +32,19 @@ GEOMETRIES = frozenset(
 
 
 def zero_text(column: Column) -> str:
-    """The text for the number 0 of an ENUM, its error value: empty, as a server shows it.
+    """Return the text for the number 0 of an ENUM, its error value: empty, as a server shows it.
 
-    Where the ENUM has an empty member it is zeros that are no member, which the server reads as the number.
+    If the ENUM has an empty member, it is a run of zeros that is no member, which the server reads as the number.
     """
     return next(text for text in ("", "0", "00", "000", "0000", "00000") if text not in column.members)
 
 
 def arrow_type(column: Column) -> pa.DataType:
-    """The Arrow type of a column's values.
+    """Return the Arrow type of a column's values.
 
-    Integers are 64 bits wide; DECIMAL, temporal values (TIMESTAMP in UTC), addresses and JSON are the server's own
-    text; text is UTF-8; VECTOR is its bytes; ENUM and SET are the members' text (`zero_text`), or their number where
-    the members aren't known. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
+    Integers are 64 bits wide. DECIMAL, temporal values (TIMESTAMP in UTC), addresses and JSON are the server's own
+    text. Text is UTF-8. VECTOR is its bytes. ENUM and SET are the members' text (`zero_text`), or their number if the
+    members aren't known. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
     """
     kind = column.type
     if kind in MEMBERS and not column.members:

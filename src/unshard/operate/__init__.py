@@ -1,1 +1,4 @@
-"""What a human's command does to a task's records in the target: operators, structures. Called by master and by ctl."""
+"""Commands of users on a task's records in the target: operators, structures, locks, resets.
+
+Called by the master and by ctl.
+"""

@@ -1,4 +1,8 @@
-"""`binlog`: what a human wants done with one place of the log, written to the target."""
+"""`binlog` and `binlog-schema`: what a user says of a place of the log, and of a table's structure there.
+
+`binlog` writes an operator, a task's instruction for one binlog position, to the target. `binlog-schema` shows
+and sets the structure that a source table has at the checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,39 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from unshard.api.verbs import Binlog
-from unshard.ddl.context import Context
-from unshard.ddl.operator_statements import parse_given, split_given
-from unshard.errors import SyncError, Where
+from unshard.api.verbs import Binlog, BinlogSchema
+from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.pieces import parse_given, split_given
+from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.sandbox import ScratchPlace
+from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import DdlError, SyncError, Where
 from unshard.model.position import Position
+from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.structure import read_table
 from unshard.operate.subject import Subject, wrong_use
+from unshard.target.checkpoint import set_structure, structure_of
 from unshard.target.meta import MetaTables
 from unshard.target.operators import OperatorKind, give, load_operators, revert
 from unshard.target.recorded import Recorded, read_recorded
+from unshard.transform.route import Router
 
 LATER = "takes effect when the task is started again, or gets there"
-"""Of a task whose process is not known."""
+"""When an operator takes effect, for a task whose process is not known."""
 
-_FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name of a file in its relay log: `mysql-bin|000001.000003`
+_FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name for a file of its relay log: `mysql-bin|000001.000003`
 
 
 def answer_binlog(
     subject: Subject, request: Binlog, who: str, effect: Callable[[str], str] = lambda source: LATER
 ) -> dict[str, Any]:
-    """dmctl's answer. `who` stands in the record of what was given; `effect`: when it shows on a source, in words.
+    """Run the command, and return dmctl's answer.
 
-    Raises ClusterError CLUSTER-047, DdlError DDL-026 for a statement that is no DDL, TargetError.
+    `who` is stored with the operator. `effect` says in words when the operator takes effect on a source. Raises
+    ClusterError CLUSTER-047, DdlError DDL-026 for a statement that is no DDL, TargetError.
     """
     place = position_of(request.binlog_pos)
     if request.op == "list":
@@ -56,7 +69,7 @@ def answer_binlog(
 
 
 def _listed(subject: Subject, request: Binlog, place: Position | None) -> dict[str, Any]:
-    """DM's `binlog list`: a JSON list in each source's `msg`; pending operators, or every one."""
+    """Answer DM's `binlog list`: each source's `msg` is a JSON list of its pending operators, or of all of them."""
 
     def one(connection: Any, meta: MetaTables, source: str) -> str:
         if read_recorded(connection, meta, source).location is None:
@@ -70,7 +83,7 @@ def _listed(subject: Subject, request: Binlog, place: Position | None) -> dict[s
 
 
 def position_of(text: str) -> Position | None:
-    """`FILE:POS` as a position, None for an empty text. Raises ClusterError CLUSTER-047."""
+    """Parse `FILE:POS`; None for an empty text. Raises ClusterError CLUSTER-047."""
     if not text:
         return None
     with suppress(ValueError):
@@ -81,7 +94,10 @@ def position_of(text: str) -> Position | None:
 
 
 def _meant(subject: Subject, named: Sequence[str], place: Position | None) -> list[str]:
-    """The sources that a change is for. Without names and place: those that an error has stopped."""
+    """Return the sources that a change applies to.
+
+    Without names and a position: those that an error has stopped, or else all.
+    """
     sources = subject.chosen(named)
     if place is not None and len(sources) > 1:
         raise wrong_use("-b is a place of one source: name it with -s")
@@ -93,9 +109,10 @@ def _meant(subject: Subject, named: Sequence[str], place: Position | None) -> li
 
 
 def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Position:
-    """Where an operator is for. Raises SyncError SYNC-068 without a place, SYNC-069 for one that is passed.
+    """Return the position that an operator is for: `given`, or else the one where the source has stopped.
 
-    `rereads`: it may be for a change that waits for a sharding DDL, and is read again behind it.
+    Raises SyncError SYNC-068 without a position, SYNC-069 for one before the checkpoint. `rereads`: the operator may be
+    for a change that waits for a sharding DDL and is read again after it, so earlier positions are allowed.
     """
     stopped = recorded.stopped
     place = given or (stopped.position if stopped is not None and stopped.sure else None)
@@ -121,3 +138,72 @@ def _statements(texts: Sequence[str], op: OperatorKind | None) -> tuple[str, ...
     for text in sqls:
         parse_given(text, Context())
     return sqls
+
+
+# `binlog-schema`: shows and sets the structure that a source table has at the checkpoint.
+
+
+def answer_schema(subject: Subject, request: BinlogSchema) -> dict[str, Any]:
+    """Run the command, and return dmctl's answer; each source's `msg` is the table's CREATE TABLE.
+
+    A change stops a task that is running (SYNC-001). `delete` removes the structure, and the target's structure is used
+    when one is next needed. Raises ClusterError CLUSTER-047, TargetError.
+    """
+    name = TableName(request.database, request.table)
+    if request.op == "update" and bool(request.schema_text) + request.from_source + request.from_target != 1:
+        raise wrong_use("give one of FILE, --from-source and --from-target")
+    sources = subject.chosen(request.sources)
+    unknown = [source for source in sources if source not in subject.configs]
+    if unknown and (request.from_source or request.from_target):
+        raise wrong_use(f"-s has to be the file of {unknown[0]}: it tells where that server is and what its routes are")
+
+    def one(connection: Any, meta: MetaTables, source: str) -> str:
+        if read_recorded(connection, meta, source).location is None:
+            raise DdlError("DDL-030", Where(source, str(name)))
+        if request.op == "update":
+            found = _wanted(connection, subject, request, name, source)
+            if found is None:
+                raise DdlError("DDL-031", Where(source, str(name)))
+            set_structure(connection, meta, source, name, found)
+            return found.create_sql
+        found = structure_of(connection, meta, source, name)
+        if found is None:
+            raise DdlError("DDL-030", Where(source, str(name)))
+        if request.op == "delete":
+            set_structure(connection, meta, source, name, None)
+            return ""
+        return found.create_sql
+
+    return subject.each(sources, one)
+
+
+def _wanted(connection: Any, subject: Subject, request: BinlogSchema, name: TableName, source: str) -> Table | None:
+    if request.schema_text:
+        return _from_text(connection, subject, source, name, request.schema_text)
+    config = subject.configs[source]
+    return _from_source(config, name) if request.from_source else _from_target(connection, config, name)
+
+
+def _from_text(connection: Any, subject: Subject, source: str, name: TableName, text: str) -> Table | None:
+    """Return the table that the target's server makes from the text, in an empty copy.
+
+    Raises DdlError DDL-026, DDL-003.
+    """
+    ddl = parse_given(text.strip().rstrip(";"), Context(name.schema))
+    if ddl.kind is not StatementKind.CREATE_TABLE or ddl.tables[0].table != name.table:
+        raise DdlError("DDL-026", cause=f"a CREATE TABLE of {name} is needed", values={"statement": text})
+    place = ScratchPlace(subject.meta_schema, subject.task, source)
+    return SchemaTracker(place).after(connection, ddl).get(ddl.tables[0])
+
+
+def _from_source(config: SubtaskConfig, name: TableName) -> Table | None:
+    with session(to_endpoint(config.source.database), "source") as connection:
+        return read_table(connection, name)
+
+
+def _from_target(connection: Any, config: SubtaskConfig, name: TableName) -> Table | None:
+    """Return the target's table under the source's name, without the columns that a route fills."""
+    router = Router(config.routes, config.case_sensitive)
+    found = read_table(connection, router.route(name))
+    extracted = [one.column for one in router.extracted(name, config.source_id)]
+    return None if found is None else renamed(without_columns(found, extracted), name)

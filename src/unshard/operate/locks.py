@@ -1,4 +1,4 @@
-"""`shard-ddl-lock`: the locks of a task's sharding DDL, and a human's decision about one, written to the target."""
+"""`shard-ddl-lock`: shows the locks of a task's sharding DDL, and writes a user's decision about one to the target."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
 from unshard.shard.lock_keeper import LockKeeper, lock_id
 from unshard.shard.merged_parts import ShardId
-from unshard.shard.merged_show import merged_locks
-from unshard.shard.show import waiting_locks
-from unshard.target.merged_tables import load_merged, move_merged
+from unshard.shard.show import merged_locks, waiting_locks
 from unshard.target.meta import MetaTables
-from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers
+from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers, load_merged, move_merged
 
 PATIENCE_SECONDS = 10.0
-"""DM's: so long an unlock waits for the owner to run the DDL."""
+"""How long an unlock waits for the owner to run the DDL, as in DM."""
 _POLL_SECONDS = 0.2
 
 
 def task_of(lock_id: str) -> str:
-    """The task's name in a lock's ID. Raises ClusterError CLUSTER-047."""
+    """Return the task's name in a lock's ID. Raises ClusterError CLUSTER-047."""
     task, sign, _ = lock_id.partition("-`")
     if not sign or not lock_id.endswith("`"):
         raise wrong_use(f"a lock's ID is TASK-`DB`.`TABLE` as `shard-ddl-lock` shows it, not {lock_id}")
@@ -35,9 +33,9 @@ def task_of(lock_id: str) -> str:
 
 
 def answer_locks(subjects: Sequence[Subject], request: ShardDdlLock, *, files: str = "") -> dict[str, Any]:
-    """dmctl's answer over the tasks that are meant: the locks that somebody waits for. Raises TargetError.
+    """Return dmctl's answer for the given tasks: the locks that some source waits for. Raises TargetError.
 
-    `files` are words of a command line without which a command that helps finds no task.
+    `files` are the options that the suggested commands need on the command line to find the task.
     """
     locks = [lock for subject in subjects for lock in _of_task(subject, files)]
     if request.sources:
@@ -51,9 +49,9 @@ def answer_unlock(
 ) -> dict[str, Any]:
     """Resolve a lock without the sources that are missing, and wait until its DDL has run.
 
-    With `force_remove` a lock whose owner doesn't run it in that time is given up: nobody runs the DDL. Raises
-    ShardError SHARD-003 to SHARD-006, SHARD-050 for a merged table of optimistic mode; ClusterError CLUSTER-047;
-    TargetError.
+    If the owner does not run the DDL in that time, `force_remove` removes the lock, and the DDL is run by nobody.
+    Raises ShardError SHARD-003 to SHARD-006, SHARD-050 and SHARD-052 for a merged table of optimistic mode;
+    ClusterError CLUSTER-047; TargetError.
     """
     meta = MetaTables(subject.meta_schema, subject.task)
     with session(to_endpoint(subject.target), "target") as connection:
@@ -61,14 +59,14 @@ def answer_unlock(
         merged, silent = load_merged(connection, meta)
         waiting = [one for one in merged.values() if lock_id(subject.task, one.target) == request.id]
         if waiting and merged_locks(subject.task, waiting[0], silent):
-            return _force(connection, meta, waiting[0].target, request)
+            return _force(connection, meta, waiting[0].target, request, patience_seconds)
         if request.action != "skip" or request.database or request.table:
             raise wrong_use("--action, --database and --table are of optimistic mode; this lock is pessimistic")
         keeper = _named(connection, meta, request.id)
         number = keeper.to_settle().number
 
         def unlock(now: LockKeeper) -> LockKeeper:
-            if now.to_settle().number != number:  # somebody else has unlocked it, and the next one is there by now
+            if now.to_settle().number != number:  # somebody else has unlocked it, and the next lock is open by now
                 raise ShardError("SHARD-003", Where(), values={"id": request.id})
             return now.unlock(request.owner, who)
 
@@ -84,26 +82,49 @@ def answer_unlock(
     return {"result": True, "msg": ""}
 
 
-def _force(connection: Any, meta: MetaTables, target: TableName, request: ShardDdlLockUnlock) -> dict[str, Any]:
-    """Let one shard's statement come into force although its old rows have other values than the target.
+def _force(
+    connection: Any, meta: MetaTables, target: TableName, request: ShardDdlLockUnlock, patience_seconds: float
+) -> dict[str, Any]:
+    """Let one shard's statement take effect although the shard's existing rows have other values than the target's.
 
-    Raises ShardError SHARD-050, ClusterError CLUSTER-047.
+    With `skip` the statement is not run on the target, which only takes the rows that the shard has after it. Raises
+    ShardError SHARD-050, SHARD-052, ClusterError CLUSTER-047.
     """
-    if request.action != "exec" or len(request.sources) != 1 or not (request.database and request.table):
+    if len(request.sources) != 1 or not (request.database and request.table):
         raise wrong_use(
             f"{target} is in optimistic mode: name the one that waits, `unshard ctl -s SOURCE shard-ddl-lock unlock ID"
-            " --action exec --database DB --table TABLE`"
+            " --action exec|skip --database DB --table TABLE`"
         )
     shard = ShardId(request.sources[0], TableName(request.database, request.table))
+    until = time.monotonic() + patience_seconds
+    while _is_about_to_ask(connection, meta, target, shard):
+        if time.monotonic() > until:
+            values = {"target": str(target), "seconds": patience_seconds}
+            raise ShardError("SHARD-052", Where(shard.source, str(shard.table)), values=values)
+        time.sleep(_POLL_SECONDS)
     with closing(connection.cursor()) as cursor:
         cursor.execute("BEGIN")
         try:
-            move_merged(cursor, meta, target, lambda merged, _: merged.force(shard))
+            move_merged(cursor, meta, target, lambda merged, _: merged.force(shard, skip=request.action == "skip"))
         except ShardError:
             cursor.execute("ROLLBACK")
             raise
         cursor.execute("COMMIT")
     return {"result": True, "msg": ""}
+
+
+def _is_about_to_ask(connection: Any, meta: MetaTables, target: TableName, shard: ShardId) -> bool:
+    """Return whether the shard has met a statement that its source has not yet requested from the merged table.
+
+    The source writes the two in two transactions, the second when it next looks at the target.
+    """
+    table = load_groups(connection, meta, shard.source).group(target).tables.get(shard.table)
+    if table is None or not table.sequence.items:
+        return False
+    merged, _ = load_merged(connection, meta)
+    state = merged[target].shards.get(shard) if target in merged else None
+    met = table.sequence.items[0].payload.get("request")
+    return met is not None and state is not None and (state.request is None or state.request.id != met["id"])
 
 
 def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:

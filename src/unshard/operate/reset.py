@@ -1,7 +1,7 @@
-"""`--reset`: undo what a task's copy did, as far as its records tell, so that its next start begins from nothing.
+"""`--reset`: undoes a task's copy, as far as its records go, so that its next start begins anew.
 
-The records of the task go first, then each table and its own line of the record of filled tables. A reset that dies on
-the way is ended by the next one.
+The task's records are removed first, then each table together with its row in the record of filled tables. If the
+process dies during a reset, the next reset completes it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from unshard.target.meta import forget_task
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What a reset does. `drops` the task has created, `empties` it found empty, `keeps` held rows before it began.
+    """The effect of a reset on each table and folder.
 
-    Each goes with its number of rows in words. `dumps` are folders of dumps.
+    `drops` are tables that the task has created, `empties` tables that were empty when it began, `keeps` tables that
+    had rows before it began. Each has its number of rows in words. `dumps` are folders of dumps.
     """
 
     task: str
@@ -36,7 +37,7 @@ class Undone:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a reset does, in a line for each table and folder."""
+        """Effect of a reset in words: one line for each table and folder."""
         return (
             *(f"drops {name} ({count}), which this task has made" for name, count in self.drops),
             *(f"empties {name} ({count}), which was empty when this task began" for name, count in self.empties),
@@ -50,10 +51,10 @@ class Undone:
 
 
 def look(configs: Sequence[SubtaskConfig], *, dumps: bool = True) -> Undone:
-    """What a reset of the task would do; `configs` are all of its subtasks. Changes nothing. Raises TargetError.
+    """Return the effect that a reset of the task would have. Changes nothing. Raises TargetError.
 
-    `dumps`: whether the folders of the dumps are on this machine. Those of a cluster are on its workers, which make a
-    dump of another attempt again (`SubtaskConfig.attempt`).
+    `configs` are all of the task's subtasks. `dumps`: whether the folders of the dumps are on this machine. In a
+    cluster they are on the workers, which repeat a dump of another attempt (`SubtaskConfig.attempt`).
     """
     first = configs[0]
     with session(to_endpoint(first.target), "target") as connection:
@@ -71,7 +72,10 @@ def look(configs: Sequence[SubtaskConfig], *, dumps: bool = True) -> Undone:
 
 
 def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
-    """Do it. Another process that runs the task all the same can write nothing from then on. Raises TargetError."""
+    """Run the reset. If another process runs the task nevertheless, it can't write from then on.
+
+    Raises TargetError.
+    """
     first = configs[0]
     filled = FilledTables(first.meta_schema, first.name)
     with session(to_endpoint(first.target), "target") as connection:
@@ -90,6 +94,9 @@ def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
 
 
 def _dump_of(config: SubtaskConfig) -> Path | None:
-    """The folder of a dump that the task makes itself, where there is one; mode `load` reads that of another."""
+    """Return the folder of the task's own dump, if there is one.
+
+    Mode `load` has none: it reads the dump of another task.
+    """
     folder = Path(config.loader.directory)
     return folder if config.mode != "load" and (folder / STATE).is_dir() else None

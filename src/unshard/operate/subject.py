@@ -1,4 +1,4 @@
-"""The task that a command is for, and the answer to it, source by source, in dmctl's form."""
+"""The task that a command is for, and dmctl's form of the answer, source by source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from unshard.target.meta import MetaTables
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A task's name, where its records are, its sources. `configs`: of the sources that are known whole, by id."""
+    """A task: its name, the target and schema of its records, and its sources.
+
+    `configs` are the subtasks by source id, for the sources whose settings are known.
+    """
 
     task: str
     meta_schema: str
@@ -28,30 +31,33 @@ class Subject:
 
     @classmethod
     def of_subtasks(cls, configs: Sequence[SubtaskConfig]) -> Subject:
-        """The task that these are the parts of; at least one."""
+        """Return the task of these subtasks, of which there is at least one."""
         first = configs[0]
         by_id = {config.source_id: config for config in configs}
         return cls(first.name, first.meta_schema, first.target, tuple(by_id), by_id)
 
     @classmethod
     def of_files(cls, task: TaskConfig, sources: Sequence[SourceConfig]) -> Subject:
-        """The task of a file, with those of its sources whose files are there too."""
+        """Return the task of a task file, with the subtasks of those sources whose files are given too."""
         ids = tuple(instance.source_id for instance in task.mysql_instances)
         known = {source.source_id: plan_subtask(task, source) for source in sources if source.source_id in ids}
         return cls(task.name, task.meta_schema, task.target_database, ids, known)
 
     def chosen(self, given: Sequence[str]) -> list[str]:
-        """The sources that are named, else all of the task. Raises ClusterError CLUSTER-047 for a name that is none."""
+        """Return the named sources, or all of the task if none is named.
+
+        Raises ClusterError CLUSTER-047 for an unknown name.
+        """
         for name in given:
             if name not in self.sources:
                 raise wrong_use(f"-s takes {', '.join(self.sources)} or a source file of one, not {name}")
         return list(dict.fromkeys(given)) or list(self.sources)
 
     def each(self, sources: Sequence[str], one: Callable[[Any, MetaTables, str], str]) -> dict[str, Any]:
-        """Do `one` thing for each source, on one connection to the target; dmctl's answer.
+        """Call `one` for each source, on one connection to the target. Returns dmctl's answer.
 
-        `one` returns its `msg`; an UnshardError of it is told for its source, and the others are done all the same.
-        Raises TargetError where the target can't be reached.
+        `one` returns the source's `msg`. If it raises an UnshardError, the error becomes the source's `msg`, and the
+        other sources are still done. Raises TargetError if the target can't be reached.
         """
         meta = MetaTables(self.meta_schema, self.task)
         results = []
@@ -67,5 +73,5 @@ class Subject:
 
 
 def wrong_use(text: str) -> ClusterError:
-    """What was given can't be meant."""
+    """Return the error for a command that is used wrongly."""
     return ClusterError("CLUSTER-047", cause=text)

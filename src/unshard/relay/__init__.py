@@ -1,5 +1,6 @@
 """The relay log: the upstream's binlog files, kept byte for byte.
 
-`unit` is the one thread that writes (`writer`, `meta`); it begins where `beginning` says, behind what `recover` found
-whole. Readers of any number follow with `log` and are never passed by a `purge`.
+`unit` is the one thread that writes (`log`, `meta`). It begins where `beginning` decides, after the part of the last
+file that `recover` found whole. Any number of readers follow with `log`; a `purge` never deletes a file that a reader
+still needs.
 """

@@ -1,7 +1,7 @@
-"""Files from before those that a relay log begins with, fetched beside its writer while others read on.
+"""Fetch files from before a relay log's first one, beside its writer and while others read.
 
-The newest comes first, each is fetched whole under another name and takes its own at the end: so the log never has a
-hole, whatever dies when. What a dead process left under the other name is begun anew.
+The newest comes first. Each is fetched whole under another name and gets its own name at the end: so the log never has
+a hole, whatever dies when. A file that a dead process left under the other name is begun anew.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from unshard.log import logger
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import identify
-from unshard.relay.log import RelayLog
+from unshard.relay.log import MAGIC, RelayLog
 from unshard.relay.meta import disk, sync_folder
-from unshard.relay.writer import MAGIC
 from unshard.retry import pauses
 from unshard.source.replica import Begin, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest
@@ -31,7 +30,7 @@ _LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
 
 
 class Backfill:
-    """Completes one log backwards. Any thread may call it; one thread of its own works."""
+    """Completes one log backwards. Any thread may call it; it has one thread of its own."""
 
     def __init__(self, source: str, endpoint: Endpoint, log: RelayLog) -> None:
         self.log = log
@@ -43,7 +42,7 @@ class Backfill:
         self._trouble: UnshardError | None = None
 
     def want(self, file: str) -> None:
-        """Fetch what is missing from `file` on, in the background; also again after an error."""
+        """Fetch the missing files from `file` on, in the background; also again after an error."""
         with self._lock:
             if self._wanted is None or Position(file) < Position(self._wanted):
                 self._wanted, self._trouble = file, None
@@ -52,17 +51,18 @@ class Backfill:
                 self._thread.start()
 
     def renew(self, endpoint: Endpoint) -> None:
-        """Log in otherwise from the next file on."""
+        """Use another login from the next file on."""
         self._endpoint = endpoint
 
     def check(self) -> None:
-        """Raise the error that it gave up with, once; what is wanted next is tried again."""
+        """Raise the error that it gave up with, once; the files wanted next are tried again."""
         with self._lock:
             trouble, self._trouble = self._trouble, None
         if trouble is not None:
             raise trouble
 
     def stop(self) -> None:
+        """Stop the thread and wait for its end. May be called more than once, and where none was started."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -74,7 +74,7 @@ class Backfill:
                 with self._lock:
                     file = self._next()
                     if file is None:
-                        self._wanted = None  # what is purged from now on is not to come back for this
+                        self._wanted = None  # files purged from now on are not fetched again for this
                         return
                 self._fetch(file)
                 waits = pauses()
@@ -88,7 +88,7 @@ class Backfill:
                 self._stopping.wait(next(waits))
 
     def _next(self) -> str | None:
-        """The newest file that is missing, or None where all that is wanted is there."""
+        """Return the newest file that is missing, or None where all wanted files exist."""
         first = Position(self.log.files()[0])
         assert self._wanted is not None
         if first.number <= Position(self._wanted).number:
@@ -112,7 +112,7 @@ class Backfill:
             stream.close()
 
     def _write(self, stream: ReplicaStream, file: str) -> None:
-        """The stream's first file, up to where the server names the next one."""
+        """Write the stream's first file, up to where the server names the next one."""
         path = self.log.path(file)
         beside = self.log.directory / f".{file}.part"
         with disk(beside), beside.open("wb") as part:

@@ -1,6 +1,9 @@
-"""What a relay file holds after a crash: it is walked from its start and cut behind the last good event.
+"""Recovery of a relay log's newest file after a crash, and the check whether a task can begin at its `meta`.
 
-Whatever is cut, torn or damaged, the source sends again, so nothing is lost and no byte is guessed.
+A file is read from its start and truncated after the last good event. The source sends everything again that is
+truncated, torn or damaged, so nothing is lost and no byte is guessed.
+
+The check `meta_position` of an incremental task asks the server, and reads no events (`start_fault`).
 """
 
 from __future__ import annotations
@@ -11,17 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import MySQLdb
+
 from unshard.config.source import SourceConfig
-from unshard.errors import RelayError, SourceError, Where
+from unshard.config.subtask import SubtaskConfig
+from unshard.errors import RelayError, SourceError, UnshardError, Where
 from unshard.kernels import packets
 from unshard.kernels.packets import EventChain
 from unshard.log import logger
 from unshard.model.position import Location, Position
-from unshard.mysql.flavour import Server, binary_logs, current_location, gtid_before
+from unshard.mysql.connection import rows
+from unshard.mysql.flavour import Flavour, Server, binary_logs, current_location, gtid_before
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.log import RelayLog
+from unshard.relay.log import MAGIC, RelayLog
 from unshard.relay.meta import SubDirectory, add_sub_directory, disk, read_index, read_meta
-from unshard.relay.writer import MAGIC
 from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 from unshard.source.requirements import check_available
 
@@ -40,7 +46,7 @@ _REASONS = {
 class Tail:
     """The good part of a relay file.
 
-    `end` is its size now (0 when not even the format event was whole), `dropped` how many bytes were cut and
+    `end` is its size now (0 when not even the format event was whole), `dropped` how many bytes were truncated and
     `reason` why, `next_file` the file that its closing ROTATE event names.
     """
 
@@ -51,7 +57,7 @@ class Tail:
 
 
 def recover(path: Path, gtids: GtidTracker) -> Tail:
-    """Walk the file, cut what is not good, and bring `gtids` to the set at its end. Idempotent."""
+    """Read the file, truncate what is not good, and bring `gtids` to the set at its end. Idempotent."""
     with disk(path), path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         tail = Tail(0, size, "the file does not open as a binlog") if size else Tail(0)
@@ -78,7 +84,7 @@ def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
             verdict = chain.append(event)
             if verdict == packets.MORE:
                 next_file = rotate_target(event)[0]
-    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only what is good is looked into
+    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only the good part is read
     gtids.add(chain.take_gtids())
     dropped = size - chain.position
     return Tail(chain.position, dropped, _REASONS[verdict] if dropped else "", next_file)
@@ -91,15 +97,15 @@ def _event(view: memoryview, at: int, end: int) -> bytes | None:
     return bytes(view[at : at + length]) if HEADER_LENGTH <= length <= end - at else None
 
 
-# Where the relay begins: in the files that are there, or in a fresh set of them.
+# Where the relay begins: in the files that exist, or in a fresh set of them.
 #
 # | on disk | upstream | asked start | then |
 # |---|---|---|---|
 # | nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
 # | nothing | any | a location | its file from its start; by GTID where that is enabled and given |
-# | files | the same server | none, or within them | go on behind the last good event |
-# | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for what is gone |
-# | files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
+# | files | the same server | none, or within them | go on after the last good event |
+# | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for the purged part |
+# | files | the same server | before or after them | a fresh sub-directory, so that there is never a hole |
 # | files | any | by GTID alone | by GTID in a fresh sub-directory |
 # | files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
 #
@@ -109,7 +115,10 @@ def _event(view: memoryview, at: int, end: int) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class RelayStart:
-    """Fetch `file` of `sub_directory` from byte `end` on; 0: from its start."""
+    """Fetch `file` of `sub_directory` from byte `end` on; 0: from its start.
+
+    `gtids` has the set at `end`.
+    """
 
     sub_directory: SubDirectory
     file: str
@@ -120,7 +129,7 @@ class RelayStart:
 def find_beginning(
     root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None
 ) -> RelayStart:
-    """Decide by the table above, mending the last file and beginning a sub-directory where needed."""
+    """Decide by the table above; repair the last file and begin a sub-directory where needed."""
     index = read_index(root)
     if not index:
         return _fresh(root, connection, server, source, start)
@@ -145,7 +154,7 @@ def find_beginning(
 
 
 def file_with_gtids(connection: Any, server: Server, gtid: str, source: str) -> str:
-    """The newest binlog file that begins with a GTID set inside `gtid`. Raises RelayError 020."""
+    """Return the newest binlog file that begins with a GTID set inside `gtid`. Raises RelayError 020."""
     wanted = server.gtid_set(gtid)
     names = [log.name for log in binary_logs(connection)]
     low, high = 0, len(names)  # the first `low` files begin inside the set, those from `high` on don't
@@ -159,7 +168,7 @@ def file_with_gtids(connection: Any, server: Server, gtid: str, source: str) -> 
 
 
 def _reaches(start: Location, files: tuple[str, ...]) -> bool:
-    """Whether `start` lies in these files, or in the next one, which the last of them may lead on to.
+    """Return whether `start` lies in these files, or in the next one, to which the last of them may lead.
 
     A start without a file, by GTID alone, does not.
     """
@@ -204,3 +213,68 @@ def _first_file(connection: Any, server: Server, source: SourceConfig, start: Lo
     if now is None:
         raise SourceError("SOURCE-030", Where(source=name))
     return now.position.file
+
+
+# Whether an incremental task can begin at its `meta`.
+
+
+_WRONG_OFFSET, _DENIED = 1220, 1227
+_PURGED = "SELECT GTID_SUBSET(@@global.gtid_purged, %s)"
+
+
+def start_fault(connection: Any, server: Server, config: SubtaskConfig) -> tuple[str, str] | None:
+    """Return the fault of an incremental task's start and its remedy; None if there is none.
+
+    If the account may not ask, `replication_privilege` reports that, and this function returns None.
+    """
+    start = config.start
+    if config.mode != "incremental" or start is None:
+        return None
+    try:
+        logs = binary_logs(connection)
+        if not logs:
+            return None  # binlog_enable reports it
+        oldest = f"write `meta: {{binlog-name: {logs[0].name}, binlog-pos: 4}}`, the oldest that it has, or copy anew"
+        if not start.binlog_name:
+            return _gtid_fault(connection, server, start.binlog_gtid, config.source_id, oldest)
+        size = {log.name: log.size for log in logs}.get(start.binlog_name)
+        if size is None:
+            return f"the source has no binlog file {start.binlog_name}", oldest
+        place = str(Position(start.binlog_name, start.binlog_pos))
+        if start.binlog_pos > size:
+            end = f"write `binlog-pos: {size}`, its end now, or a place before it"
+            return f"{place} is behind the end of that file, {size}", end
+        if not _begins_an_event(connection, start.binlog_name, start.binlog_pos):
+            ends = f"write an `End_log_pos` of SHOW BINLOG EVENTS IN '{start.binlog_name}' for `binlog-pos`"
+            return f"no event begins at {place}", ends
+    except MySQLdb.Error as error:
+        if error.args[0] != _DENIED:
+            raise
+    return None
+
+
+def _begins_an_event(connection: Any, file: str, offset: int) -> bool:
+    """Return whether an event begins at the offset, or the file ends there.
+
+    For any other offset MariaDB returns an error, and MySQL shows the next event.
+    """
+    try:
+        found = rows(connection, "SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (file, offset))
+    except MySQLdb.Error as error:
+        if error.args[0] != _WRONG_OFFSET:
+            raise
+        return False
+    return not found or int(found[0][1]) == offset
+
+
+def _gtid_fault(connection: Any, server: Server, gtid: str, source: str, oldest: str) -> tuple[str, str] | None:
+    if server.flavour is Flavour.MYSQL:
+        if rows(connection, _PURGED, (gtid,))[0][0]:
+            return None
+        ((purged,),) = rows(connection, "SELECT @@global.gtid_purged")
+        return f"the source has purged transactions that {gtid} lacks", f"{oldest}; gtid_purged is {purged}"
+    try:
+        file_with_gtids(connection, server, gtid, source)
+    except (UnshardError, ValueError) as error:
+        return f"the source can't go on behind {gtid}: {error}", oldest
+    return None

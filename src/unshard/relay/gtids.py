@@ -15,7 +15,10 @@ _TAGGED_FORM = 1
 
 
 class GtidTracker:
-    """Grows by whole transactions only, so what it tells may lag but never claims too much."""
+    """Grows by whole transactions only, so its set may lag but never has too much.
+
+    `known` is False until the file's list was read.
+    """
 
     def __init__(self, server: Server) -> None:
         self._set: GtidSet = server.gtid_set("")
@@ -27,7 +30,7 @@ class GtidTracker:
         return str(self._set)
 
     def begin_file(self, head: memoryview | bytes, at: int) -> None:
-        """Take the list that stands near the start of a file; `head` is the file's beginning, `at` an event's offset.
+        """Read the list near the start of a file; `head` is the file's beginning, `at` an event's offset.
 
         `known` stays False while the list has not come yet. Raises RelayError 003 for a list that can't be read.
         """
@@ -36,7 +39,7 @@ class GtidTracker:
             self._set, self.known = found, True
 
     def add(self, runs: list[tuple[bytes, int, int]]) -> None:
-        """Add what `EventChain.take_gtids` gave."""
+        """Add the runs that `EventChain.take_gtids` returned."""
         if not runs:
             return
         if isinstance(self._set, MariadbGtidSet):
@@ -46,7 +49,7 @@ class GtidTracker:
 
 
 def gtids_before(head: memoryview | bytes, at: int) -> GtidSet | None:
-    """The set that a binlog file lists near its start; `head` is the file's beginning, `at` an event's offset.
+    """Return the set that a binlog file lists near its start; `head` is the file's beginning, `at` an event's offset.
 
     None while the list has not come yet. Raises RelayError 003 for a list that can't be read.
     """
@@ -64,7 +67,7 @@ def gtids_before(head: memoryview | bytes, at: int) -> GtidSet | None:
 
 
 def _listed(event: bytes) -> GtidSet:
-    """The set of a GTID_LIST event (MariaDB) or a PREVIOUS_GTIDS event (MySQL)."""
+    """Return the set of a GTID_LIST event (MariaDB) or a PREVIOUS_GTIDS event (MySQL)."""
     body = event[HEADER_LENGTH:]
     if event[4] == _GTID_LIST:
         count = int.from_bytes(body[:4], "little") & _COUNT_MASK
@@ -73,10 +76,10 @@ def _listed(event: bytes) -> GtidSet:
 
 
 def _previous_gtids(body: bytes) -> MysqlGtidSet:
-    """The set that PREVIOUS_GTIDS holds, in the plain form or, where it has tags, in the newer one.
+    """Return the set of a PREVIOUS_GTIDS event, in the plain form or, where it has tags, in the newer one.
 
     The first eight bytes hold the number of origins and the form: the newer one has a 1 in the highest byte and in
-    the lowest, the number between them. There a tag stands behind each uuid, its length as twice that many.
+    the lowest, the number between them. There each uuid is followed by a tag, whose length is stored doubled.
     """
     (head,) = struct.unpack_from("<Q", body)
     tagged = head >> 56 == _TAGGED_FORM

@@ -1,21 +1,22 @@
-"""The relay log as its readers see it: binlog files by the upstream's names."""
+"""The relay log: binlog files by the upstream's names. Its readers see them so; only the relay's thread appends."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from unshard.errors import RelayError, Where
-from unshard.model.position import Position
-from unshard.relay.meta import INDEX_NAME, META_NAME, SubDirectory, disk, read_index
+from unshard.model.position import FIRST_OFFSET, Location, Position
+from unshard.relay.meta import INDEX_NAME, META_NAME, SubDirectory, disk, read_index, sync_folder, write_meta
 
 
 class RelayLog:
-    """One sub-directory of a relay folder; the newest, unless told, as it is when the log is first used.
+    """One sub-directory of a relay folder; by default the newest at the time when the log is first used.
 
-    Files may be read while they grow, but only up to `RelayUnit.written`: beyond it may stand half an event.
+    Files may be read while they grow, but only up to `RelayUnit.written`: after it there may be half an event.
     Holds no handles; any thread may use it.
     """
 
@@ -25,7 +26,7 @@ class RelayLog:
 
     @property
     def sub_directory(self) -> SubDirectory:
-        """Which sub-directory this reads. Raises RelayError 019 while the relay has not begun any."""
+        """The sub-directory that this reads. Raises RelayError 019 while the relay has not begun any."""
         if self._sub_directory is None:
             index = read_index(self.directory)
             if not index:
@@ -35,19 +36,20 @@ class RelayLog:
 
     @property
     def folder(self) -> Path:
+        """Folder of this server's files; its name is the sub-directory's."""
         return self.directory / str(self.sub_directory)
 
     def path(self, file: str) -> Path:
-        """Where the file of that upstream name lies; it need not exist."""
+        """Return the path of the file with that upstream name; it need not exist."""
         return self.folder / file
 
     def size(self, file: str) -> int:
-        """Bytes that the file has now."""
+        """Return the file's present size in bytes."""
         with disk(self.path(file)):
             return self.path(file).stat().st_size
 
     def files(self) -> tuple[str, ...]:
-        """The names of the binlog files, oldest first. Raises RelayError 016 when one is missing in between."""
+        """Return the names of the binlog files, oldest first. Raises RelayError 016 when one is missing in between."""
         numbered: list[tuple[int, str]] = []
         with disk(self.folder):
             for path in self.folder.iterdir():
@@ -61,33 +63,37 @@ class RelayLog:
         return tuple(name for _, name in numbered)
 
     def next_file(self, file: str) -> str | None:
-        """The file that follows, or None when `file` is the newest."""
+        """Return the file that follows, or None when `file` is the newest."""
         number = Position(file).number
         return next((name for name in self.files() if Position(name).number == number + 1), None)
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierLog:
-    """The files that are left of a server which the relay no longer follows; read as if a relay still wrote them."""
+    """The remaining files of a server that the relay no longer follows; read as if a relay still wrote them.
+
+    `written` is the end of the newest file.
+    """
 
     log: RelayLog
     written: Position
 
     @property
     def upstream(self) -> str:
+        """UUID of the server that wrote the files."""
         return self.log.sub_directory.uuid
 
     def wait_for(self, position: Position, timeout: float) -> bool:
-        """Whether the files reach `position`: at once, for no more of them will come."""
+        """Return whether the files reach `position`. Returns at once: the files do not grow."""
         del timeout
         return self.written >= position
 
     def check(self) -> None:
-        """Raises nothing: no relay runs that could have stopped."""
+        """Do nothing: no relay is running that could have stopped."""
 
 
 def earlier_log(directory: Path, uuid: str, needed: Iterable[Position]) -> EarlierLog:
-    """The newest sub-directory of that server that has all bytes before `needed`, each in its file.
+    """Return the newest sub-directory of that server that has all bytes before `needed`, each in its file.
 
     Raises RelayError 031 where there is none.
     """
@@ -109,3 +115,98 @@ def _number(path: Path) -> int:
     except ValueError:
         problem = f"{path.name} is no binlog file"
         raise RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem}) from None
+
+
+# Appends events to the relay files.
+
+
+MAGIC = b"\xfebin"
+
+
+class RelayWriter:
+    """Writes one sub-directory's files, one after the other.
+
+    A file begins with the magic bytes, written with its first event. Others may read the data once `write` has
+    returned; `sync` makes it durable. After an error the file is truncated after the last whole event.
+    """
+
+    def __init__(self, folder: Path, file: str, end: int) -> None:
+        """Continue `file` at its size `end` (0: it is begun)."""
+        self._folder = folder
+        self._handle = -1
+        self._open(file, end)
+
+    @property
+    def end(self) -> Position:
+        """The end of the last event; a file's start is offset 4, also while it is still empty."""
+        return Position(self.file, max(self._size, FIRST_OFFSET))
+
+    @property
+    def path(self) -> Path:
+        """Path of the file that is being written."""
+        return self._folder / self.file
+
+    def head(self, length: int) -> bytes:
+        """Return the first `length` bytes after the magic ones, or as many as there are."""
+        with disk(self.path):
+            return os.pread(self._handle, length, FIRST_OFFSET)
+
+    def write(self, offset: int, data: memoryview) -> None:
+        """Append whole events that the source has at `offset`; those that the file already has must be the same.
+
+        Raises RelayError: 004 (a hole), 015 (other bytes), 013 and 014 (the disk).
+        """
+        if offset > self.end.offset:
+            raise RelayError("RELAY-004", Where(position=f"{self.file}:{offset}", file=str(self.path)))
+        known = self.end.offset - offset
+        if known:
+            known = min(known, len(data))
+            with disk(self.path):
+                if os.pread(self._handle, known, offset) != data[:known]:
+                    raise RelayError("RELAY-015", Where(position=f"{self.file}:{offset}", file=str(self.path)))
+            data = data[known:]
+        if not self._size:
+            self._append(memoryview(MAGIC))
+        self._append(data)
+
+    def rotate(self, file: str, gtid: str) -> None:
+        """Make the current file durable and go on with the next one."""
+        self.sync(gtid)
+        self._close()
+        self._open(file, 0)
+        with disk(self._folder):
+            sync_folder(self._folder)
+        write_meta(self._folder, Location(self.end, gtid))
+
+    def sync(self, gtid: str) -> None:
+        """Make all that was written durable and record that in `relay.meta`."""
+        with disk(self.path):
+            os.fdatasync(self._handle)
+        write_meta(self._folder, Location(self.end, gtid))
+
+    def close(self) -> None:
+        """Close without syncing; idempotent."""
+        if self._handle >= 0:
+            self._close()
+
+    def _open(self, file: str, end: int) -> None:
+        self.file = file
+        with disk(self.path):
+            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            self._size = end
+            os.ftruncate(self._handle, end)
+
+    def _close(self) -> None:
+        os.close(self._handle)
+        self._handle = -1
+
+    def _append(self, data: memoryview) -> None:
+        done = 0
+        with disk(self.path):
+            try:
+                while done < len(data):
+                    done += os.pwrite(self._handle, data[done:], self._size + done)
+            except OSError:
+                os.ftruncate(self._handle, self._size)
+                raise
+        self._size += done

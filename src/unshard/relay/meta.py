@@ -1,6 +1,6 @@
 """The small files beside the binlogs, as DM writes them: `server-uuid.index` and each sub-directory's `relay.meta`.
 
-Both are replaced whole (temporary file, fsync, rename, fsync of the folder), so a reader sees the old or the new.
+Both are replaced whole (temporary file, fsync, rename, fsync of the folder), so a reader sees the old or the new one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(frozen=True, slots=True)
 class SubDirectory:
-    """`<server-uuid>.<suffix>`: the files of one server, or of one run of files without a hole."""
+    """`<server-uuid>.<suffix>`: the files of one server, or a sequence of its files without a hole."""
 
     uuid: str
     suffix: int
@@ -40,7 +40,7 @@ class SubDirectory:
 
 @contextmanager
 def disk(path: Path) -> Iterator[None]:
-    """Turns what the file system reports inside into RelayError: 013 when there is no space, else 014."""
+    """Turn an OSError of the block into RelayError: 013 when there is no space, else 014."""
     try:
         yield
     except OSError as error:
@@ -49,9 +49,9 @@ def disk(path: Path) -> Iterator[None]:
 
 
 def read_index(root: Path) -> tuple[SubDirectory, ...]:
-    """The sub-directories in the order they were begun; empty where there is no index.
+    """Return the sub-directories in the order in which they were begun; none where there is no index.
 
-    Raises RelayError 016 for a line that is none, or suffixes that don't grow by one.
+    Raises RelayError 016 for a line that is no sub-directory's name, or suffixes that don't grow by one.
     """
     path = root / INDEX_NAME
     if not path.exists():
@@ -79,7 +79,7 @@ def add_sub_directory(root: Path, uuid: str) -> SubDirectory:
 
 
 def read_meta(folder: Path) -> Location | None:
-    """How far the log was known to be durable, or None before the first save. Raises RelayError 016."""
+    """Return how far the log was known to be durable, or None before the first save. Raises RelayError 016."""
     path = folder / META_NAME
     if not path.exists():
         return None
@@ -99,7 +99,7 @@ def write_meta(folder: Path, location: Location) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names that were made, renamed or removed in `folder` durable."""
+    """Make the creation, renaming and removal of names in `folder` durable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -121,7 +121,7 @@ def _disorder(path: Path, problem: str) -> RelayError:
     return RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem})
 
 
-# One writer for a relay folder: a lock that ends with the process that holds it, however it ends.
+# One writer for a relay folder: a lock that ends with the process that holds it, however the process ends.
 
 
 LOCK_NAME = ".lock"
@@ -129,13 +129,13 @@ LOCK_NAME = ".lock"
 
 @dataclass(slots=True)
 class FolderLock:
-    """The right to write to `directory`. Held from `take` to `release`; both are idempotent."""
+    """The right to write to `directory`. It lasts from `take` to `release`; both are idempotent."""
 
     directory: Path
     _file: IO[bytes] | None = None
 
     def take(self) -> None:
-        """Take it, making the folder if need be.
+        """Take the lock; the folder is made if need be.
 
         Raises RelayError 021 while another unit holds it, 013 or 014 where the folder can't be made or written to.
         """
@@ -152,6 +152,7 @@ class FolderLock:
         self._file = file
 
     def release(self) -> None:
+        """Release the lock. May be called more than once."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,7 +1,7 @@
-"""Deleting relay files that nobody needs: by name, by time, by age, or for space, and then only as many as it takes.
+"""Delete relay files that nobody needs: by name, by time, by age, or for space, and then only as many as it takes.
 
-A plan is made of what lies there and of what readers need; nothing of what they need is ever in it. Files go oldest
-first, so a crash on the way leaves no hole.
+A plan is made from the files that exist and the positions that readers need; it never has a file that a reader needs.
+Files are deleted oldest first, so a crash in between leaves no hole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of the relay log: where it lies, its bytes, and when it was written last (unix seconds)."""
+    """A file of the relay log: its folder and name, its bytes, and when it was written last (unix seconds)."""
 
     folder: SubDirectory
     name: str
@@ -38,7 +38,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReader:
-    """A task, and from where on it may read the log again."""
+    """A task, and the position from which it may read the log again."""
 
     task: str
     position: Position
@@ -49,10 +49,12 @@ class PurgeReader:
 
 @dataclass(frozen=True, slots=True)
 class PurgeLimits:
-    """What is wished away. `before`: files of `folder` older than that one; all of them may hold at once.
+    """The limits for the files to delete; several may be set at once.
 
-    `before_time`: files that were last written before (unix seconds). `expires_hours` and `remain_gb` are DM's
-    `purge.expires` and `purge.remain-space`. 0: never.
+    Args:
+        before: files before the one of this name in `folder` (the newest by default), and those of earlier folders.
+        before_time: files that were last written before this time (unix seconds).
+        expires_hours, remain_gb: DM's `purge.expires` and `purge.remain-space`. 0: never.
     """
 
     before: str = ""
@@ -62,7 +64,7 @@ class PurgeLimits:
     remain_gb: int = 0
 
     def __post_init__(self) -> None:
-        """Raises RelayError 035 for names that are none."""
+        """Raise RelayError RELAY-035 for a name without a number at its end, which no file or folder has."""
         for name in filter(None, (self.before, self.folder)):
             if not name.rpartition(".")[2].isdecimal():
                 raise RelayError("RELAY-035", values={"name": name})
@@ -70,9 +72,12 @@ class PurgeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge has done: files that went, oldest first, and files that were wished away too but are needed.
+    """The result of a purge.
 
-    `reader`: who needs the first of these; None: nobody, but the relay goes on with it.
+    Args:
+        gone: deleted files, oldest first.
+        kept: files that the limits name too but that are needed.
+        reader: who needs the first of `kept`; None: no reader, but the relay writes to it.
     """
 
     gone: tuple[LogFile, ...] = ()
@@ -80,7 +85,7 @@ class Purged:
     reader: PurgeReader | None = None
 
     def told(self) -> str:
-        """In words, for who has asked for it."""
+        """Return the result in words, for the user who asked for the purge."""
         size = size_text(sum(file.size for file in self.gone))
         done = f"{_files(self.gone)} deleted, {size}" if self.gone else "nothing is deleted"
         if self.kept:
@@ -96,10 +101,10 @@ def _files(files: Sequence[LogFile]) -> str:
 def needed_from(
     files: Sequence[LogFile], readers: Mapping[str, Sequence[PurgeReader]]
 ) -> tuple[int, PurgeReader | None]:
-    """The place in `files` from which on all are needed, and by whom; their number, and None, where none is.
+    """Return the index in `files` from which on all are needed, and by whom; their number, and None, where none is.
 
-    `readers`: by the uuid of the server of their places. One that stands in the log of an earlier server comes to
-    those of all later ones yet.
+    `readers`: by the uuid of the server of their positions. A reader in the log of an earlier server will still read
+    the logs of all later ones.
     """
     begins = [
         (place, reader.position, reader)
@@ -120,9 +125,9 @@ def plan(
     now: float,
     free_bytes: int,
 ) -> Purged:
-    """What the limits wish away of `files`, oldest first, parted by whether it is needed. Pure.
+    """Return the files that the limits name, oldest first, split by whether they are needed. Pure.
 
-    The newest file of all always stays: the relay goes on with it. For space, files that are needed count for nothing.
+    The newest file of all always stays: the relay writes to it. For space, files that are needed don't count.
     """
     first, reader = needed_from(files, readers)
     candidates = files[: min(first, len(files) - 1)] if files else []
@@ -134,7 +139,7 @@ def plan(
 
 
 def _wished(files: Sequence[LogFile], limits: PurgeLimits, now: float) -> set[LogFile]:
-    """By name, and by time: then none behind one that is young enough to stay."""
+    """Return the files that are named, and those of the time limits: none after one that is young enough to stay."""
     chosen: set[LogFile] = set()
     if limits.before:
         number = Position(limits.before).number
@@ -158,9 +163,9 @@ def _for_space(candidates: Sequence[LogFile], limits: PurgeLimits, free_bytes: i
 
 
 def purge(root: Path, readers: Mapping[str, Sequence[PurgeReader]], limits: PurgeLimits, *, now: float) -> Purged:
-    """Delete what the limits wish away and nobody needs, from the relay folder of a source.
+    """Delete the files that the limits name and nobody needs, from the relay folder of a source.
 
-    Raises RelayError 014 where the disk says no, 016 where the folder is in disorder, 035 where it has no such folder.
+    Raises RelayError 014 where the disk refuses, 016 where the folder is in disorder, 035 where it has no such folder.
     """
     if not root.is_dir():
         return Purged()
@@ -177,7 +182,7 @@ def purge(root: Path, readers: Mapping[str, Sequence[PurgeReader]], limits: Purg
 
 
 def listed(root: Path) -> list[LogFile]:
-    """All files of a relay folder, oldest first."""
+    """Return all files of a relay folder, oldest first."""
     return list(_listed(root))
 
 

@@ -5,7 +5,7 @@
 | the connection is cut, the source restarts, no heartbeat for two periods | connect again, with backoff, without end |
 | the same replica id is used elsewhere | a new id, connect again |
 | access denied, binlog purged, a hole, a bad checksum, disk full | stop; `check` raises the error |
-| another server answers | the same; where that may be a fail-over it is no error of the relay's yet |
+| another server answers | the same; where that may be a fail-over, the relay does not report it as an error yet |
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, identify
 from unshard.relay.beginning import find_beginning
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.log import EarlierLog, RelayLog, earlier_log
+from unshard.relay.log import EarlierLog, RelayLog, RelayWriter, earlier_log
 from unshard.relay.meta import FolderLock, SubDirectory
-from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
 from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest, same_format
@@ -50,10 +49,15 @@ _LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
 
 @dataclass(frozen=True, slots=True)
 class RelayUnitStatus:
-    """What `RelayUnit.status` tells.
+    """The answer of `RelayUnit.status`.
 
-    `location` is the log's end; `last_event_timestamp` seconds since 1970, 0 before the first event; `trouble` the
-    error that it stopped on, at `stopped_at`, or that it is reconnecting after since `reconnecting_since`.
+    Args:
+        stage: `Paused` after an error, `Stopped` after `stop`.
+        location: the log's end.
+        last_event_timestamp: seconds since 1970; 0 before the first event.
+        received_bytes, reconnects: counted since the unit was made.
+        reconnecting_since: since when the relay tries to connect again; None while it is connected.
+        trouble: the error on which it stopped, at `stopped_at`, or after which it connects again.
     """
 
     stage: Stage
@@ -72,8 +76,8 @@ class RelayUnit:
 
     Args:
         start: where readers will begin; None: wherever the log is, or the source's newest file in an empty folder.
-        upstream: the uuid of the one server that it is to follow; None: of the first that answers.
-        heartbeat_seconds: how often an idle source is to show that it lives.
+        upstream: the uuid of the one server to follow; None: the first server that answers.
+        heartbeat_seconds: how often an idle source has to send a heartbeat.
     """
 
     def __init__(
@@ -120,20 +124,20 @@ class RelayUnit:
         self._lock.take()
         self._stopping.clear()
         self._stage, self._trouble = "Running", None
-        self._server = None  # it may have been exchanged: it is looked at anew
+        self._server = None  # it may have been replaced: it is identified anew
         self._thread = threading.Thread(target=self._run, name=f"relay {self._source.source_id}", daemon=True)
         self._thread.start()
 
     def begin_at(self, start: Location | None, upstream: str) -> None:
-        """Follow another server from the next `start` on: all that was known of the one before is forgotten.
+        """Follow another server from the next `start` on: the state of the previous server is dropped.
 
-        Called while it is stopped; `start` and `upstream` as in the constructor.
+        Called while the relay is stopped; `start` and `upstream` as in the constructor.
         """
         self._start, self._expected = start, upstream
         self._written = self._sub_directory = self._gtids = None
 
     def renew(self, source: SourceConfig, endpoint: Endpoint) -> None:
-        """Go on by another file of the same source: with another login what runs connects anew at once."""
+        """Use another configuration of the same source; with another login a running relay connects anew at once."""
         with self._changed:
             anew, self._source, self._endpoint = endpoint != self._endpoint, source, endpoint
             if anew and self._stream is not None:
@@ -179,11 +183,11 @@ class RelayUnit:
 
     @property
     def expected(self) -> str | None:
-        """The uuid of the server that it is to follow, where it was told."""
+        """The uuid of the server that it has to follow; None where it follows the first that answers."""
         return self._expected
 
     def earlier(self, uuid: str, needed: Iterable[Position]) -> EarlierLog:
-        """What is left on disk of another server's files. Raises RelayError 031 where they don't hold `needed`."""
+        """Return the remaining files of another server. Raises RelayError 031 where they don't hold `needed`."""
         return earlier_log(self._directory, uuid, needed)
 
     def wait_for(self, position: Position, timeout: float) -> bool:
@@ -196,7 +200,7 @@ class RelayUnit:
             return self._reaches(position)
 
     def status(self) -> RelayUnitStatus:
-        """The state of now; cheap."""
+        """Return the present state; cheap."""
         location = None
         if self._written is not None:
             location = Location(self._written, self._gtid_text())
@@ -240,7 +244,8 @@ class RelayUnit:
     def _pause(self, error: UnshardError) -> None:
         self._lock.release()
         if error.code == ANOTHER_SERVER and self._source.enable_gtid and self._expected is not None:
-            # whoever had it follow that server goes over to the other one, or fails by an error that says why not
+            # the caller that made it follow that server goes over to the other one, or fails by an error that says why
+            # not
             self._log.warning("relay stopped: another server answers", **error.values)
         else:
             self._log.error("relay stopped", error=str(error))
@@ -260,7 +265,7 @@ class RelayUnit:
         self._stopping.wait(wait_seconds)
 
     def _relay(self) -> None:
-        """One connection's life: look what is on disk, open the stream, write until it ends or fails."""
+        """Serve one connection: look at the files on disk, open the stream, write until it ends or fails."""
         try:
             writer, server = self._prepare()
             self._follow(writer, server)
@@ -275,7 +280,7 @@ class RelayUnit:
                 raise RelayError(ANOTHER_SERVER, values={"expected": expected, "found": server.uuid})
             if self._server is None:
                 check_requirements(connection, server, self._source.source_id)
-            # once it has written, readers count on what follows, whatever was asked at first
+            # once it has written, readers count on what follows, whatever start was asked for
             start = self._start if self._written is None else Location(self._written, self._gtid_text())
             beginning = find_beginning(self._directory, connection, server, self._source, start)
         self._server, self._gtids, self._sub_directory = server, beginning.gtids, beginning.sub_directory
@@ -285,7 +290,7 @@ class RelayUnit:
         return self._writer, server
 
     def _follow(self, writer: RelayWriter, server: Server) -> None:
-        # what lies beyond the protocol's reach is asked for from the file's start, and compared
+        # events beyond the protocol's largest offset are asked for from the file's start, and compared
         asked = writer.end if writer.end.offset <= _LARGEST_OFFSET else Position(writer.file, FIRST_OFFSET)
         request = ReplicaRequest(asked, self._server_id, self._uuid, self._heartbeat_seconds)
         stream = ReplicaStream(self._endpoint, server, request)
@@ -311,7 +316,7 @@ class RelayUnit:
                 synced, synced_at = writer.end, time.monotonic()
 
     def _begin(self, writer: RelayWriter, at: Position) -> None:
-        """The source names the file it goes on with: ours, or the next one."""
+        """Handle the file name with which the source goes on: the current file, or the next one."""
         if at.file == writer.file:
             return
         ours, theirs = Position(writer.file).number, at.number
@@ -342,7 +347,7 @@ class RelayUnit:
             self._changed.notify_all()
 
     def _end_connection(self) -> None:
-        """Close both ends; make what was written durable first, as far as the disk lets us."""
+        """Close both ends; make what was written durable first, as far as the disk allows."""
         with self._changed:
             stream, self._stream = self._stream, None
         writer, self._writer = self._writer, None
@@ -357,5 +362,5 @@ class RelayUnit:
 
 
 def _random_id() -> int:
-    """A replica id as DM draws it, from a range that servers' own ids are rarely in."""
+    """Return a replica id as DM draws it, from a range in which servers' own ids rarely are."""
     return random.randint(_LOWEST_RANDOM_ID, 0xFFFFFFFF)

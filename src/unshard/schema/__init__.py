@@ -1,1 +1,4 @@
-"""Table structures as values: read from SQL text, altered, and written as a server would. No server is asked."""
+"""Table structures as values: read from SQL text, altered, and written as a server would write them.
+
+Nothing here asks a server.
+"""

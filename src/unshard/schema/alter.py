@@ -1,7 +1,7 @@
-"""The operations of an ALTER TABLE applied to a definition, as the servers do it: all at once, then arranged anew.
+"""Applies the operations of an ALTER TABLE to a definition, as the servers do: all at once, and then arranged anew.
 
-Names of columns in an operation are those from before the statement, but behind AFTER and in new keys, where new names
-count (`mysql_prepare_alter_table`).
+Column names in an operation are those from before the statement, except after AFTER and in new keys, where the new
+names count (`mysql_prepare_alter_table`).
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ from unshard.schema.operations import (
     SetOptions,
     SetVersioning,
     SetVisibility,
+    repartitioned,
 )
-from unshard.schema.partitions import repartitioned
 
 
 def altered(
     table: TableDefinition, operations: Sequence[Operation], name: str, around: Surroundings
 ) -> TableDefinition:
-    """The definition behind the operations of one ALTER TABLE on a table of that name.
+    """Return the definition of a table after the operations of one ALTER TABLE. `name` is the table's name.
 
-    What a statement names and the table lacks, or has already, is passed over only where the statement says IF EXISTS
-    or IF NOT EXISTS. Raises ContradictionError for anything else of that kind, NotUnderstoodError for what is not
-    followed.
+    An operation that names something the table lacks, or adds something it has already, is skipped if the statement
+    says IF EXISTS or IF NOT EXISTS, and otherwise raises ContradictionError. Raises NotUnderstoodError for an operation
+    that is not supported here.
     """
     change = _Change(table, around)
     for operation in operations:
@@ -76,7 +76,10 @@ class _Change:
     renamed: dict[str, str] = field(default_factory=dict)
     renamed_keys: dict[str, str] = field(default_factory=dict)
     placed: list[tuple[ColumnClause, Position, str]] = field(default_factory=list)
-    """New columns, and changed ones that move: with the name that the column has had, if any."""
+    """New columns, and changed columns that move.
+
+    The last value is the column's name from before the statement, empty for a new column.
+    """
     new_keys: list[KeyDefinition] = field(default_factory=list)
     new_foreign_keys: list[ForeignKey] = field(default_factory=list)
     charset: tuple[str, str] = field(init=False)
@@ -243,7 +246,7 @@ class _Change:
         return
 
     def result(self) -> TableDefinition:
-        """The table with all operations done, but not arranged."""
+        """Return the table with all operations applied, not yet arranged."""
         columns = self._columns()
         keys = [key for old in self.table.keys if (key := self._key(old)) is not None]
         renamed = {old: new for old, new in self.renamed.items() if old not in self.dropped}
@@ -268,7 +271,7 @@ class _Change:
         )
 
     def _names_dropped(self, check: Check) -> bool:
-        """A column takes the checks along that name it."""
+        """Return whether a CHECK names a dropped column: the server drops the CHECK together with the column."""
         return any(token.value.lower() in self.dropped for token in tokens(check.expression) if self.dropped)
 
     def _columns(self) -> list[ColumnDefinition]:
@@ -284,19 +287,19 @@ class _Change:
             columns.append(column)
         for written, position, old in self.placed:
             made = self._complete(written)
-            if old:  # it has stood in its old place so far, for those that go behind it
+            if old:  # the column kept its old place so far, for new columns that go AFTER it
                 columns.remove(made)
             columns.insert(_place(columns, position), made)
         return columns
 
     def _complete(self, written: ColumnClause) -> ColumnDefinition:
         made = complete_column(written.column, *self.charset, self.around)
-        if self.converts and made.charset not in (None, "binary"):  # CONVERT TO is for new columns too
+        if self.converts and made.charset not in (None, "binary"):  # CONVERT TO applies to new columns too
             made = replace(made, charset=self.charset[0], collation=self.charset[1])
         return made
 
     def _key(self, key: KeyDefinition) -> KeyDefinition | None:
-        """The key with the names of now, without columns that are gone; None where none is left."""
+        """Return the key with the current column names and without dropped columns; None if no column is left."""
         parts = []
         for part in key.parts:
             name = part.column.lower()
@@ -332,7 +335,10 @@ def _place(columns: Sequence[ColumnDefinition], position: Position) -> int:
 
 
 def _refuse_doubles(what: str, names: Iterable[str]) -> None:
-    """Raises ContradictionError for a name that two have; the server makes up the names of those without."""
+    """Refuse a name that occurs twice: raise ContradictionError.
+
+    Empty names are skipped, since the server makes up a name for them.
+    """
     seen: set[str] = set()
     for name in filter(None, (name.lower() for name in names)):
         if name in seen:

@@ -1,4 +1,4 @@
-"""Columns, as CREATE TABLE and ALTER TABLE define them, read as they are written."""
+"""Reads columns as CREATE TABLE and ALTER TABLE define them, without adding anything that the server would fill in."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _NOW = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 _POSITIONS = frozenset({"FIRST", "AFTER"})
 _WITHOUT_VALUE = frozenset({"COMPRESSED", "VISIBLE", "PERSISTENT"})
 _LARGEST_FLOAT = 24
-"""FLOAT(p) of more bits is a DOUBLE."""
+"""The largest precision in bits that stays a FLOAT: FLOAT(p) with a larger p is a DOUBLE."""
 
 
 def read_column(at: StatementWords) -> ColumnClause:
+    """Read a column's definition, from its name up to FIRST, AFTER, a comma or a bracket, with the keys in it."""
     name = at.column_name()
     column = replace(_type(at), name=name)
     keys: list[KeyDefinition] = []
@@ -42,7 +43,7 @@ def read_column(at: StatementWords) -> ColumnClause:
             at.take("KEY")
             keys.append(KeyDefinition(KeyKind.UNIQUE, "", (KeyPart(name),)))
         elif at.take("PRIMARY", "KEY") or at.take("KEY"):
-            # the options of a TiDB's key are comments to others
+            # TiDB's options of a key stand in comments, which other servers ignore
             keys.append(KeyDefinition(KeyKind.PRIMARY, "PRIMARY", (KeyPart(name),)))
         elif at.word() == "REFERENCES":
             foreign_keys.append(ForeignKey("", (name,), read_references(at)))
@@ -55,7 +56,7 @@ def read_column(at: StatementWords) -> ColumnClause:
 
 
 def _type(at: StatementWords) -> ColumnDefinition:
-    """A column without a name: its type with the character set that stands in it."""
+    """Read a type with the character set in it. Returns a column without a name."""
     first = at.name().lower()
     if first == "serial":
         serial = DataType("bigint", unsigned=True)
@@ -101,7 +102,7 @@ def _type(at: StatementWords) -> ColumnDefinition:
 
 
 def _charset(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition:
-    """The character set and collation that follow a type."""
+    """Read the character set and the collation that follow a type."""
     binary = False
     while True:
         if at.take("CHARACTER", "SET") or at.take("CHAR", "SET") or at.take("CHARSET"):
@@ -126,6 +127,7 @@ def _charset(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition:
 
 
 def charset_name(at: StatementWords) -> str:
+    """Read the name of a character set or collation, bare or quoted; return it in lower case."""
     token = at.tokens[at.place] if at.place < len(at.tokens) else None
     if token is not None and token.kind is TokenKind.STRING:
         return unquoted(at.string()).lower()
@@ -169,7 +171,7 @@ def _generated(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition
 
 
 def read_default(at: StatementWords) -> Default:
-    """What stands behind DEFAULT."""
+    """Read the value after DEFAULT."""
     if at.symbol("("):
         return Default(DefaultKind.EXPRESSION, at.sql(at.brackets()))
     if at.take("NULL"):
@@ -214,7 +216,7 @@ def _word_as_default(at: StatementWords, token: Token) -> Default:
 
 
 def _other(at: StatementWords) -> str:
-    """An attribute that is kept as it was written."""
+    """Read an attribute that is kept as text, as it was written."""
     start = at.place
     if at.take("CONSTRAINT"):
         if at.word() != "CHECK":
@@ -244,6 +246,7 @@ def _other(at: StatementWords) -> str:
 
 
 def read_references(at: StatementWords) -> str:
+    """Read a REFERENCES clause; return it as it is written."""
     start = at.place
     at.need("REFERENCES")
     at.column_name()
@@ -257,6 +260,7 @@ def read_references(at: StatementWords) -> str:
 
 
 def number(token: Token) -> int:
+    """Return the value of a token of digits. Raises NotUnderstoodError for another one."""
     if not token.value.isdigit():
         raise NotUnderstoodError(f"a number is expected at: {token.value}")
     return int(token.value)

@@ -1,7 +1,8 @@
-"""A table's definition as a value: its columns, keys, constraints and options, with nothing left to the server.
+"""A table's definition as a value: its columns, keys, constraints and options.
 
-`schema.statements` reads definitions from SQL text, `schema.implied` fills in what a statement leaves to the server,
-`schema.alter` applies the operations of an ALTER TABLE, and `schema.text` writes SHOW CREATE TABLE.
+After `schema.implied` has filled it in, nothing is left for a server to decide. `schema.statements` reads definitions
+from SQL text, `schema.implied` fills in what a statement leaves to the server, `schema.alter` applies the operations of
+an ALTER TABLE, and `schema.text` writes SHOW CREATE TABLE.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
-"""Types whose values are of a character set."""
+"""Types whose values have a character set."""
 
 INTEGER_TYPES = ("tinyint", "smallint", "mediumint", "int", "bigint")
 GEOMETRY_TYPES = frozenset(
@@ -30,12 +31,15 @@ _BYTES_A_CHARACTER = {
 
 
 def bytes_a_character(charset: str | None) -> int:
-    """The most bytes that a character takes."""
+    """Return the most bytes that one character takes in a character set; 1 if the set is unknown or None."""
     return _BYTES_A_CHARACTER.get(charset or "", 1)
 
 
 class Dialect(StrEnum):
-    """Whose SHOW CREATE TABLE a text is, or is to be. MYSQL_5 shows the display width of integers, MYSQL does not."""
+    """The product whose SHOW CREATE TABLE a text follows.
+
+    MYSQL_5 shows the display width of integers; MYSQL does not.
+    """
 
     MARIADB = "mariadb"
     MYSQL_5 = "mysql 5"
@@ -44,17 +48,22 @@ class Dialect(StrEnum):
 
     @property
     def shows_widths(self) -> bool:
+        """True if SHOW CREATE TABLE shows the display widths of integers."""
         return self is not Dialect.MYSQL
 
     @property
     def of_mysql(self) -> bool:
+        """True if the server is MySQL."""
         return self in (Dialect.MYSQL_5, Dialect.MYSQL)
 
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A column's type. `name` is what `information_schema` calls it, `arguments` are the numbers behind it, where the
-    statement or the server gives some, and `members` are the texts of an ENUM or SET."""
+    """A column's type.
+
+    `name` is the type's name in `information_schema`, `arguments` are the numbers in brackets after it, if the
+    statement or the server gives any, and `members` are the texts of an ENUM or SET.
+    """
 
     name: str
     arguments: tuple[int, ...] = ()
@@ -64,10 +73,13 @@ class DataType:
 
     @property
     def is_text(self) -> bool:
+        """True if the values are text, and so have a character set."""
         return self.name in TEXT_TYPES
 
 
 class DefaultKind(StrEnum):
+    """The kinds of a column's DEFAULT."""
+
     CONSTANT = "constant"
     """A literal: a quoted text, a number, `b'1'`, `x'41'`, TRUE, FALSE."""
     NULL = "null"
@@ -78,8 +90,7 @@ class DefaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What DEFAULT says. `text` is SQL; of CURRENT_TIMESTAMP it is empty, of an expression without its outer
-    brackets."""
+    """The value after DEFAULT. `text` is SQL: empty for CURRENT_TIMESTAMP, without outer brackets for an expression."""
 
     kind: DefaultKind
     text: str = ""
@@ -90,13 +101,14 @@ class ColumnDefinition:
     """One column.
 
     Args:
-        charset, collation: None for a type without a character set, and before `schema.implied` has filled them in.
-        nullable: None where the statement says neither NULL nor NOT NULL.
-        default: None where there is none.
-        renewed: ON UPDATE CURRENT_TIMESTAMP.
-        generated: the expression of a generated column, without its outer brackets.
-        comment: the literal behind COMMENT.
-        period: `start` or `end` for the two columns of a system-versioned table that tell when a row was there.
+        charset, collation: None for a type without a character set, and until `schema.implied` has filled them in.
+        nullable: None if the statement says neither NULL nor NOT NULL.
+        default: None if there is none.
+        renewed: whether the column has ON UPDATE CURRENT_TIMESTAMP.
+        generated: the expression of a generated column, without its outer brackets; None for any other column.
+        stored: whether a generated column is stored; otherwise it is virtual.
+        comment: the literal after COMMENT.
+        period: `start` or `end` for the two columns of a system-versioned table that hold a row version's period.
         others: further attributes as they were written (`COMPRESSED`, `CHECK (…)`, `SRID 4326`, `STORAGE DISK`).
     """
 
@@ -117,6 +129,8 @@ class ColumnDefinition:
 
 
 class KeyKind(StrEnum):
+    """The kinds of a key, each with the words that SHOW CREATE TABLE begins its line with."""
+
     PRIMARY = "PRIMARY KEY"
     UNIQUE = "UNIQUE KEY"
     PLAIN = "KEY"
@@ -126,12 +140,13 @@ class KeyKind(StrEnum):
 
     @property
     def unique(self) -> bool:
+        """True if it is a primary or unique key."""
         return self in (KeyKind.PRIMARY, KeyKind.UNIQUE)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """A column of a key with the length of its prefix, 0 for the whole value, or an expression without its brackets."""
+    """One part of a key: a column with its prefix length (0 for the whole value), or an expression without brackets."""
 
     column: str = ""
     prefix: int = 0
@@ -141,9 +156,12 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class KeyDefinition:
-    """A key. `name` is PRIMARY for the primary key, and empty where the statement leaves it to the server. `options`
-    stand behind the columns as they were written (`USING HASH`, `COMMENT 'x'`). `generated`: made for a foreign key,
-    and given up where another key can do its work."""
+    """A key.
+
+    `name` is PRIMARY for the primary key, and empty if the statement leaves the name to the server. `options` follow
+    the columns, as they were written (`USING HASH`, `COMMENT 'x'`). `generated` marks a key that was made for a foreign
+    key; it is removed once another key serves that foreign key.
+    """
 
     kind: KeyKind
     name: str
@@ -153,19 +171,22 @@ class KeyDefinition:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Its columns in lower case; an expression is an empty one."""
+        """The key's columns in lower case; an expression is an empty string."""
         return tuple(part.column.lower() for part in self.parts)
 
     @property
     def invisible(self) -> bool:
-        """Whether the optimizer passes it over: MySQL's INVISIBLE, MariaDB's IGNORED."""
+        """True if the optimizer ignores the key: MySQL's INVISIBLE, MariaDB's IGNORED."""
         return not {"INVISIBLE", "IGNORED"}.isdisjoint(option.upper() for option in self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A foreign key. `name` is empty where the statement leaves it to the server; `index` is the name that the
-    statement gives to the key over its columns; `reference` is everything from REFERENCES on, as it was written."""
+    """A foreign key. `name` is empty if the statement leaves it to the server.
+
+    `index` is the name that the statement gives to the key over the columns. `reference` is the text from REFERENCES
+    on, as it was written.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -175,7 +196,7 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A CHECK constraint of the table. `rest` is what stands behind the expression's brackets (`NOT ENFORCED`)."""
+    """A CHECK constraint of the table. `rest` is the text after the expression's brackets (`NOT ENFORCED`)."""
 
     name: str
     expression: str
@@ -187,11 +208,12 @@ class TableDefinition:
     """A table.
 
     Args:
-        charset, collation: its defaults for new columns; empty before `schema.implied` has filled them in.
-        options: by their names in capitals, the values as they were written; without character set and counter.
-        counter: AUTO_INCREMENT, as a CREATE TABLE gives it.
-        partitions: from PARTITION BY to the end, as it was written; empty without partitions.
-        period: MariaDB's period of an application, `PERIOD FOR name (a, b)`, as it was written.
+        charset, collation: the table's defaults for new columns; empty until `schema.implied` has filled them in.
+        options: table options by their names in capitals, with the values as they were written; without the character
+            set and the AUTO_INCREMENT counter.
+        counter: the AUTO_INCREMENT value that a CREATE TABLE gives.
+        partitions: the text from PARTITION BY to the end, as it was written; empty without partitions.
+        period: MariaDB's application-time period, `PERIOD FOR name (a, b)`, as it was written.
     """
 
     columns: tuple[ColumnDefinition, ...]
@@ -206,23 +228,23 @@ class TableDefinition:
     counter: str = ""
 
     def column(self, name: str) -> ColumnDefinition | None:
-        """The column of that name, in any case."""
+        """Return the column of that name, compared without regard to case; None if there is none."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     def key(self, name: str) -> KeyDefinition | None:
-        """The key of that name, in any case."""
+        """Return the key of that name, compared without regard to case; None if there is none."""
         return next((key for key in self.keys if key.name.lower() == name.lower()), None)
 
     def option(self, name: str) -> str:
-        """The value of an option, empty where the table has none of that name."""
+        """Return the value of an option; empty if the table has no such option."""
         return dict(self.options).get(name, "")
 
     def with_options(self, given: dict[str, str]) -> TableDefinition:
-        """The table with these options in the place of those of the same names; an empty value takes one away."""
+        """Return the table with these options added or replaced; an option with an empty value is removed."""
         merged = {**dict(self.options), **given}
         return replace(self, options=tuple((name, value) for name, value in merged.items() if value))
 
     @property
     def versioned(self) -> bool:
-        """Whether MariaDB keeps earlier versions of its rows."""
+        """True if the table is system-versioned: MariaDB keeps earlier versions of its rows."""
         return bool(self.option("WITH SYSTEM VERSIONING"))

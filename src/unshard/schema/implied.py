@@ -1,7 +1,7 @@
-"""What a statement leaves to the server: character sets, widths, nullability, defaults of TIMESTAMP, names of keys.
+"""Fills in what a statement leaves to the server: character sets, widths, nullability, TIMESTAMP defaults, key names.
 
 The rules are those of the servers' own code for CREATE TABLE (`mysql_prepare_create_table`), which an ALTER TABLE runs
-through too, and are held against real servers by tests.
+through too. Tests compare the results with real servers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
 from unshard.mysql.collations import default_collation
-from unshard.schema.arranged_keys import arranged_keys
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -28,11 +27,12 @@ from unshard.schema.definition import (
     TableDefinition,
     bytes_a_character,
 )
+from unshard.schema.keys import arranged_keys
 from unshard.schema.lex import unquoted
 
 _CLOB_BYTES = (255, 65535, 16777215, 4294967295)
 OF_BINARY = {"char": "binary", "varchar": "varbinary", **dict(zip(CLOB_TYPES, BLOB_TYPES, strict=True))}
-"""The types that text types become in the character set `binary`."""
+"""The type that each text type becomes in the character set `binary`."""
 
 _WITHOUT_ARGUMENTS = frozenset({"year", *CLOB_TYPES, *BLOB_TYPES})
 _ONE_BY_DEFAULT = frozenset({"char", "binary", "bit"})
@@ -44,12 +44,13 @@ _CHECK_NUMBER = re.compile(r"_chk_(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where a statement was run.
+    """The server and the session that ran a statement.
 
     Args:
-        dialect: the product whose rules hold.
+        dialect: the product whose rules apply.
         collation: the default collation of the table's schema.
-        default_collations: of character sets whose default in that session is not the one of the server's own tables.
+        default_collations: by character set, the session's default collation, for sets where it is not the server's
+            built-in default.
         explicit_timestamps: the session's explicit_defaults_for_timestamp.
     """
 
@@ -59,18 +60,18 @@ class Surroundings:
     explicit_timestamps: bool = True
 
     def default_collation(self, charset: str) -> str:
-        """The collation that a character set stands for where none is named."""
+        """Return the collation that a character set implies if none is named."""
         plain = "utf8mb3" if charset == "utf8" else charset
         return self.default_collations.get(plain) or default_collation(charset)
 
 
 def charset_of(collation: str) -> str:
-    """The character set of a collation, by its name."""
+    """Return the character set that a collation's name begins with."""
     return collation.partition("_")[0]
 
 
 def complete_table(table: TableDefinition, name: str, around: Surroundings) -> TableDefinition:
-    """The definition as the server has it behind a CREATE TABLE of that name."""
+    """Return the definition that the server has after a CREATE TABLE. `name` is the table's name."""
     charset, collation = resolved(table.charset, table.collation, charset_of(around.collation), around)
     if not (table.charset or table.collation):
         collation = _named(around.collation, around)
@@ -80,9 +81,10 @@ def complete_table(table: TableDefinition, name: str, around: Surroundings) -> T
 
 
 def arranged(table: TableDefinition, name: str, around: Surroundings) -> TableDefinition:
-    """What holds between the parts of a table: keys with names and in order, NOT NULL in the primary key, checks.
+    """Return the table with the properties that the server ensures between its parts.
 
-    Called behind each change of a definition too.
+    They are: keys with names and in order, NOT NULL in the primary key, names for checks. Called for a new table and
+    after each change of a definition.
     """
     table = _promoted_timestamp(table, around)
     primary = {column for key in table.keys if key.kind is KeyKind.PRIMARY for column in key.columns}
@@ -97,7 +99,10 @@ def arranged(table: TableDefinition, name: str, around: Surroundings) -> TableDe
 
 
 def resolved(charset: str | None, collation: str | None, default: str, around: Surroundings) -> tuple[str, str]:
-    """Character set and collation that these words stand for, where a bare collation may be of `default`."""
+    """Return the character set and collation that a clause means.
+
+    `default` is the character set of a collation that names none.
+    """
     charset = _named(charset or "", around)
     collation = _named(collation or "", around)
     if collation == "_bin":
@@ -113,7 +118,7 @@ def resolved(charset: str | None, collation: str | None, default: str, around: S
 
 
 def complete_column(column: ColumnDefinition, charset: str, collation: str, around: Surroundings) -> ColumnDefinition:
-    """A column as the server has it, in a table of that default character set and collation."""
+    """Return the column as the server has it in a table with that default character set and collation."""
     column = _of_type(column, charset, collation, around)
     if column.period:
         return replace(column, nullable=False, default=None)
@@ -179,7 +184,7 @@ def _complete_type(kind: DataType, charset: str | None) -> DataType:
 
 
 def widened(kind: DataType, before: str | None, charset: str) -> DataType:
-    """A TEXT type with room for as many characters in another character set as it has in that of before."""
+    """Return a TEXT type that holds as many characters in `charset` as `kind` holds in the character set `before`."""
     limit = _CLOB_BYTES[CLOB_TYPES.index(kind.name)]
     need = limit // bytes_a_character(before) * bytes_a_character(charset)
     wide = next((place for place, size in enumerate(_CLOB_BYTES) if need <= size), len(_CLOB_BYTES) - 1)
@@ -187,7 +192,7 @@ def widened(kind: DataType, before: str | None, charset: str) -> DataType:
 
 
 def converted(column: ColumnDefinition, charset: str, collation: str) -> ColumnDefinition:
-    """A complete column behind CONVERT TO CHARACTER SET: a TEXT is made as wide as its characters may need."""
+    """Return a complete column after CONVERT TO CHARACTER SET: a TEXT type gets as wide as its characters may need."""
     kind = column.type
     if not kind.is_text or column.charset == "binary":
         return column
@@ -199,7 +204,7 @@ def converted(column: ColumnDefinition, charset: str, collation: str) -> ColumnD
 
 
 def _named(name: str, around: Surroundings) -> str:
-    """A character set or collation by the name that the dialect has for utf8."""
+    """Return the name of a character set or collation with the dialect's spelling of utf8."""
     short, _, rest = name.partition("_")
     if around.dialect in (Dialect.MYSQL_5, Dialect.TIDB):
         short = "utf8" if short == "utf8mb3" else short
@@ -209,7 +214,7 @@ def _named(name: str, around: Surroundings) -> str:
 
 
 def _constant(text: str, kind: DataType) -> str:
-    """A literal as the server keeps it: digits of numbers as the type has them."""
+    """Return a literal as the server stores it: a number gets the digits of its type."""
     if kind.name not in _NUMERIC or text[:1] in "bBxX":
         return text
     plain = unquoted(text) if text[:1] in "'\"" else text
@@ -225,7 +230,10 @@ def _constant(text: str, kind: DataType) -> str:
 
 
 def _promoted_timestamp(table: TableDefinition, around: Surroundings) -> TableDefinition:
-    """Without explicit_defaults_for_timestamp the first TIMESTAMP renews itself, and the others begin at zero."""
+    """Make the first TIMESTAMP renew itself and the others default to zero.
+
+    A server does so without explicit_defaults_for_timestamp.
+    """
     if around.explicit_timestamps:
         return table
     columns = list(table.columns)
@@ -245,7 +253,10 @@ def _promoted_timestamp(table: TableDefinition, around: Surroundings) -> TableDe
 def _checks(
     columns: Sequence[ColumnDefinition], checks: Sequence[Check], name: str, around: Surroundings
 ) -> tuple[tuple[ColumnDefinition, ...], tuple[Check, ...]]:
-    """MySQL makes a column's CHECK one of the table, and both give names to those without one."""
+    """Return the columns and the table's checks, all with names.
+
+    MySQL turns a column's CHECK into one of the table. Both MySQL and MariaDB give a name to a CHECK without one.
+    """
     found = list(checks)
     kept = []
     for column in columns:
@@ -281,7 +292,10 @@ def _check_name(table: str, taken: set[str], around: Surroundings) -> str:
 
 
 def named_foreign_keys(foreign_keys: Sequence[ForeignKey], name: str) -> tuple[ForeignKey, ...]:
-    """The foreign keys of a table of that name, those without a name with the one that MySQL and MariaDB give them."""
+    """Return the foreign keys of the table `name`.
+
+    Those without a name get the one that MySQL and MariaDB give them.
+    """
     numbers = [int(found[1]) for key in foreign_keys if (found := _NUMBERED.search(key.name))]
     last = max(numbers, default=0)
     named = []

@@ -1,7 +1,8 @@
-"""SQL text to tokens with exact places, by the server's own lexical rules.
+"""Splits SQL text into tokens with exact places, by the server's own lexical rules.
 
-A logged statement's version comments (`/*!50003 … */`) were all run: the server blanks the mark of those that it
-didn't. So their marks are skipped and what they hold is read as the rest.
+The server ran the contents of every version comment (`/*!50003 … */`) in a logged statement: in the log it blanks the
+marks of the comments that it did not run. So this module skips the marks and reads the contents as part of the
+statement.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from unshard.errors import DdlError, Where
 
 
 class TokenKind(Enum):
+    """The kinds of a token."""
+
     WORD = auto()
-    """A bare name, keyword or number: the server tells them apart only by where they stand (`1a`, `2024`)."""
+    """An unquoted name, keyword or number: the server tells them apart only by where they stand (`1a`, `2024`)."""
     NAME = auto()
     """A quoted identifier."""
     STRING = auto()
@@ -26,7 +29,10 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`text[start:end]` of the statement. `value` is the name, unquoted; strings keep their quotes."""
+    """`text[start:end]` of the statement.
+
+    `value` is the text itself; a quoted name is unquoted in it, a string keeps its quotes.
+    """
 
     kind: TokenKind
     value: str
@@ -35,14 +41,15 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The keyword this may be, in capitals; "" for anything quoted and for symbols."""
+        """The word in capitals, to compare with keywords; "" for anything quoted and for symbols."""
         return self.value.upper() if self.kind is TokenKind.WORD else ""
 
     def is_symbol(self, symbol: str) -> bool:
+        """Return whether the token is that symbol."""
         return self.kind is TokenKind.SYMBOL and self.value == symbol
 
 
-_BLANK = r"[ \t\n\v\f\r]+"  # no others: a no-break space is part of a name
+_BLANK = r"[ \t\n\v\f\r]+"  # no other blanks: a no-break space is part of a name
 _WORD = r"[0-9A-Za-z$_\u0080-\U0010ffff]+"
 _COMMENT = r"/\*.*?\*/|--(?=[\x00-\x20]|$)[^\n]*|\#[^\n]*"
 
@@ -70,7 +77,7 @@ def tokens(
     mariadb: bool = True,
     where: Where | None = None,
 ) -> tuple[Token, ...]:
-    """The tokens of a statement without comments and blanks. Raises DdlError DDL-001 for an open quote."""
+    """Return the tokens of a statement without comments and blanks. Raises DdlError DDL-001 for an open quote."""
     scanner = _scanner(ansi_quotes, backslash_escapes, mariadb)
     found: list[Token] = []
     at = 0
@@ -101,7 +108,7 @@ def tokens(
     return tuple(found)
 
 
-# A place in the tokens of a statement, for what reads definitions from left to right.
+# A reader of a statement's tokens from left to right.
 
 
 _ESCAPED = re.compile(r"''|\"\"|\\(.)", re.DOTALL)
@@ -109,15 +116,18 @@ _MEANING = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a"}
 
 
 class NotUnderstoodError(ValueError):
-    """A statement says something that is not read here; the text tells what."""
+    """A statement has a clause that is not supported here. The text names it."""
 
 
 class ContradictionError(NotUnderstoodError):
-    """A statement changes what its table has not, or makes what its table has; the text tells what."""
+    """A statement changes something that its table lacks, or adds something that its table has already.
+
+    The text names it.
+    """
 
 
 def unquoted(literal: str) -> str:
-    """The value of a quoted text."""
+    """Return the value of a quoted text."""
     return _ESCAPED.sub(
         lambda found: found[0][0] if found[1] is None else _MEANING.get(found[1], found[1]), literal[1:-1]
     )
@@ -125,49 +135,61 @@ def unquoted(literal: str) -> str:
 
 @dataclass(slots=True)
 class StatementWords:
-    """Lives for one statement; `place` moves on."""
+    """A reader of the tokens of one statement; `place` is the index of the next token."""
 
     tokens: Sequence[Token]
     text: str
     place: int = field(default=0)
 
     def word(self, ahead: int = 0) -> str:
+        """Return the word `ahead` tokens after the place, in capitals; "" where there is none."""
         place = self.place + ahead
         return self.tokens[place].word if place < len(self.tokens) else ""
 
     def symbol(self, symbol: str, ahead: int = 0) -> bool:
+        """Return whether the token `ahead` tokens after the place is that symbol."""
         place = self.place + ahead
         return place < len(self.tokens) and self.tokens[place].is_symbol(symbol)
 
     @property
     def ended(self) -> bool:
+        """True if no token follows but a semicolon."""
         return self.place >= len(self.tokens) or self.symbol(";")
 
     def take(self, *words: str) -> bool:
+        """Move past these words if all of them come next; return whether they did."""
         if all(self.word(ahead) == word for ahead, word in enumerate(words)):
             self.place += len(words)
             return True
         return False
 
     def take_symbol(self, symbol: str) -> bool:
+        """Move past a symbol if it comes next; return whether it did."""
         if self.symbol(symbol):
             self.place += 1
             return True
         return False
 
     def fail(self, wanted: str) -> NotUnderstoodError:
+        """Return the error that something else than `wanted` comes next."""
         here = self.sql(self.tokens[self.place : self.place + 4]) if not self.ended else "its end"
         return NotUnderstoodError(f"{wanted} is expected at: {here}")
 
     def need(self, *words: str) -> None:
+        """Move past these words. Raises NotUnderstoodError where something else comes next."""
         if not self.take(*words):
             raise self.fail(" ".join(words))
 
     def need_symbol(self, symbol: str) -> None:
+        """Move past a symbol. Raises NotUnderstoodError where something else comes next."""
         if not self.take_symbol(symbol):
             raise self.fail(symbol)
 
     def name(self) -> str:
+        """Move past a name, bare or quoted, and return it.
+
+        Raises NotUnderstoodError where something else comes next.
+        """
         token = self.tokens[self.place] if self.place < len(self.tokens) else None
         if token is None or token.kind not in (TokenKind.WORD, TokenKind.NAME):
             raise self.fail("a name")
@@ -175,14 +197,14 @@ class StatementWords:
         return token.value
 
     def column_name(self) -> str:
-        """A column's name, perhaps behind those of its table and schema."""
+        """Read a column's name, which the names of its table and schema may precede."""
         found = self.name()
         while self.take_symbol("."):
             found = self.name()
         return found
 
     def string(self) -> str:
-        """A quoted text, with its quotes."""
+        """Read a quoted text. Returns it with its quotes."""
         token = self.tokens[self.place] if self.place < len(self.tokens) else None
         if token is None or not (token.kind is TokenKind.STRING or token.value[:1] in "'\""):
             raise self.fail("a quoted text")
@@ -190,7 +212,7 @@ class StatementWords:
         return token.value
 
     def sql(self, tokens: Sequence[Token]) -> str:
-        """What the tokens were written as; comments and line breaks between them become a blank."""
+        """Return the tokens as they were written; comments and line breaks between them become one blank."""
         written: list[str] = []
         for before, token in zip((None, *tokens), tokens, strict=False):
             gap = self.text[before.end : token.start] if before else ""
@@ -198,7 +220,7 @@ class StatementWords:
         return "".join(written)
 
     def brackets(self) -> Sequence[Token]:
-        """What stands in the brackets that open here; gone past."""
+        """Read a pair of brackets. Returns the tokens inside; `place` is then after the closing bracket."""
         self.need_symbol("(")
         start, depth = self.place, 1
         while self.place < len(self.tokens):
@@ -209,7 +231,7 @@ class StatementWords:
         raise self.fail(")")
 
     def listed(self, one: Callable[[], None]) -> None:
-        """Read `(one, one, …)`."""
+        """Read `(one, one, …)`, calling `one` for each entry."""
         self.need_symbol("(")
         one()
         while self.take_symbol(","):
@@ -217,12 +239,12 @@ class StatementWords:
         self.need_symbol(")")
 
     def rest(self) -> str:
-        """All up to the end of the statement; gone past."""
+        """Read everything up to the end of the statement, and return it."""
         start = self.place
         while not self.ended:
             self.place += 1
         return self.since(start)
 
     def since(self, start: int) -> str:
-        """What has been read from token `start` on."""
+        """Return the text from token `start` up to the next token."""
         return self.sql(self.tokens[start : self.place])

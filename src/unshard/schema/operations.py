@@ -1,13 +1,20 @@
-"""The operations of ALTER TABLE, as values. `schema.statements` reads them, `schema.alter` applies them."""
+"""The operations of ALTER TABLE, as values. `schema.statements` reads them, `schema.alter` applies them.
+
+A table's partitions are kept as the text from PARTITION BY on; `repartitioned` applies the operations that change them.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unshard.schema.definition import Check, ColumnDefinition, Default, ForeignKey, KeyDefinition
+from unshard.schema.lex import NotUnderstoodError, Token, TokenKind, tokens
 
 Position = str | None
-"""Where a column goes: None for its place or the end, "" for the front, else the column that it stands behind."""
+"""A column's place: None for where it is, or the end for a new one; "" for the front; else the column that it follows.
+"""
 
 END: Position = None
 FRONT: Position = ""
@@ -15,7 +22,7 @@ FRONT: Position = ""
 
 @dataclass(frozen=True, slots=True)
 class ColumnClause:
-    """A column as a statement defines it, with the keys and constraints that stand in its definition."""
+    """A column as a statement defines it, with the keys and constraints in its definition."""
 
     column: ColumnDefinition
     keys: tuple[KeyDefinition, ...] = ()
@@ -24,6 +31,8 @@ class ColumnClause:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
+    """ADD COLUMN."""
+
     written: ColumnClause
     position: Position = END
     if_not_exists: bool = False
@@ -31,7 +40,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """CHANGE, and MODIFY, where both names are one."""
+    """CHANGE, or MODIFY, where the old and the new name are the same."""
 
     old: str
     written: ColumnClause
@@ -41,12 +50,16 @@ class ChangeColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
+    """DROP COLUMN."""
+
     name: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
+    """RENAME COLUMN."""
+
     old: str
     new: str
     if_exists: bool = False
@@ -54,7 +67,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """ALTER COLUMN … SET DEFAULT, or DROP DEFAULT, where `default` is None."""
+    """ALTER COLUMN … SET DEFAULT. If `default` is None: DROP DEFAULT."""
 
     name: str
     default: Default | None
@@ -70,25 +83,31 @@ class SetVisibility:
 
 @dataclass(frozen=True, slots=True)
 class AddKey:
+    """ADD of a primary key, a unique key or an index."""
+
     key: KeyDefinition
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AddForeignKey:
+    """ADD FOREIGN KEY."""
+
     foreign_key: ForeignKey
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AddCheck:
+    """ADD CHECK."""
+
     check: Check
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropKey:
-    """DROP KEY, DROP INDEX and DROP PRIMARY KEY, whose name is PRIMARY."""
+    """DROP KEY, DROP INDEX or DROP PRIMARY KEY; the primary key's name is PRIMARY."""
 
     name: str
     if_exists: bool = False
@@ -96,13 +115,15 @@ class DropKey:
 
 @dataclass(frozen=True, slots=True)
 class DropForeignKey:
+    """DROP FOREIGN KEY."""
+
     name: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """DROP CHECK, or DROP CONSTRAINT: a check, a foreign key or a key."""
+    """DROP CHECK or DROP CONSTRAINT. The constraint is a check, a foreign key or a key."""
 
     name: str
     if_exists: bool = False
@@ -110,6 +131,8 @@ class DropConstraint:
 
 @dataclass(frozen=True, slots=True)
 class RenameKey:
+    """RENAME INDEX."""
+
     old: str
     new: str
 
@@ -124,7 +147,7 @@ class AlterKey:
 
 @dataclass(frozen=True, slots=True)
 class AlterCheck:
-    """ALTER CHECK or ALTER CONSTRAINT: `rest` is ENFORCED or NOT ENFORCED."""
+    """ALTER CHECK or ALTER CONSTRAINT with ENFORCED or NOT ENFORCED."""
 
     name: str
     enforced: bool
@@ -132,7 +155,7 @@ class AlterCheck:
 
 @dataclass(frozen=True, slots=True)
 class ConvertCharset:
-    """CONVERT TO CHARACTER SET; an empty `charset` stands for DEFAULT."""
+    """CONVERT TO CHARACTER SET; an empty `charset` means DEFAULT."""
 
     charset: str
     collation: str = ""
@@ -140,7 +163,7 @@ class ConvertCharset:
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """Table options, as `TableDefinition` has them. `counter`: AUTO_INCREMENT."""
+    """Table options in the form of `TableDefinition`. `counter` is the AUTO_INCREMENT value."""
 
     charset: str = ""
     collation: str = ""
@@ -150,7 +173,7 @@ class SetOptions:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """An operation on partitions. `text` is all of it, `words` its first two in capitals."""
+    """An operation on partitions. `text` is the whole operation, `words` are its first two words in capitals."""
 
     words: tuple[str, str]
     text: str
@@ -192,3 +215,88 @@ Operation = (
     | SetVersioning
     | NoChange
 )
+
+
+# The partitions of a table, kept as the text from PARTITION BY on, and the operations that change them.
+
+
+_ROWS_ONLY = frozenset(
+    {"TRUNCATE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "EXCHANGE", "DISCARD", "IMPORT"}
+)
+"""Operations that leave the definition of the partitions unchanged."""
+
+_COUNT = re.compile(r"\bPARTITIONS\s+(\d+)", re.IGNORECASE)
+
+
+def repartitioned(partitions: str, operation: Partitioning) -> str:
+    """Return the text of the partitions after the operation. Raises NotUnderstoodError."""
+    verb = operation.words[0]
+    if verb == "PARTITION":
+        return operation.text
+    if verb == "REMOVE":
+        return ""
+    if verb in _ROWS_ONLY:
+        return partitions
+    found = tokens(operation.text)
+    if verb == "COALESCE":
+        return _counted(partitions, -int(found[-1].value))
+    if verb == "ADD" and any(token.word == "PARTITIONS" for token in found):
+        return _counted(partitions, int(found[-1].value))
+    head, listed, rest = _definitions(partitions)
+    if verb == "ADD":
+        _, added, _ = _definitions(operation.text)
+        kept = listed + added
+    elif verb == "DROP":
+        gone = {_plain(token.value) for token in found[2:] if token.kind in (TokenKind.WORD, TokenKind.NAME)}
+        kept = [one for one in listed if _name(one) not in gone]
+    elif verb == "REORGANIZE":
+        kept = _reorganized(listed, operation, found)
+    else:
+        raise NotUnderstoodError(f"{verb} of partitions")
+    return f"{head}({', '.join(kept)}){rest}"
+
+
+def _counted(partitions: str, more: int) -> str:
+    found = _COUNT.search(partitions)
+    if found is None:
+        raise NotUnderstoodError("the number of partitions is not told")
+    return f"{partitions[: found.start(1)]}{int(found[1]) + more}{partitions[found.end(1) :]}"
+
+
+def _reorganized(listed: Sequence[str], operation: Partitioning, found: Sequence[Token]) -> list[str]:
+    into = next((place for place, token in enumerate(found) if token.word == "INTO"), None)
+    if into is None:
+        return list(listed)
+    gone = {_plain(token.value) for token in found[2:into] if token.kind in (TokenKind.WORD, TokenKind.NAME)}
+    _, made, _ = _definitions(operation.text[found[into].end :])
+    place = next((number for number, one in enumerate(listed) if _name(one) in gone), len(listed))
+    return [*listed[:place], *made, *(one for one in listed[place:] if _name(one) not in gone)]
+
+
+def _definitions(text: str) -> tuple[str, list[str], str]:
+    """Return the text before the list of partitions, the definitions in the list, and the text after it."""
+    found = tokens(text)
+    depth, start, parts = 0, None, []
+    opened = 0
+    for place, token in enumerate(found):
+        if token.is_symbol("("):
+            depth += 1
+            if depth == 1 and place + 1 < len(found) and found[place + 1].word == "PARTITION" and start is None:
+                start, opened = token.end, token.start
+        elif token.is_symbol(")"):
+            depth -= 1
+            if depth == 0 and start is not None:
+                parts.append(text[start : token.start].strip())
+                return text[:opened], parts, text[token.end :]
+        elif token.is_symbol(",") and depth == 1 and start is not None:
+            parts.append(text[start : token.start].strip())
+            start = token.end
+    raise NotUnderstoodError("the table's partitions are not listed")
+
+
+def _name(definition: str) -> str:
+    return _plain(tokens(definition)[1].value)
+
+
+def _plain(name: str) -> str:
+    return name.lower()

@@ -1,7 +1,7 @@
-"""Whole statements, read from their tokens: CREATE TABLE, ALTER TABLE, CREATE INDEX and DROP INDEX.
+"""Reads whole statements from their tokens: CREATE TABLE, ALTER TABLE, CREATE INDEX and DROP INDEX.
 
-They are read as they are written: what a statement leaves to the server is filled in by `schema.implied`. Grammar: the
-reference manuals of MySQL 9 and MariaDB 11.
+Statements are read as they are written; `schema.implied` fills in what a statement leaves to the server. The grammar is
+that of the reference manuals of MySQL 9 and MariaDB 11.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _MANNERS = frozenset({"FORCE", "ENABLE", "DISABLE", "ALGORITHM", "LOCK", "WITH",
 
 
 def read_create(tokens: Sequence[Token], text: str) -> TableDefinition:
-    """The definition that a CREATE TABLE with columns gives; `tokens` begin at the bracket behind the table's name.
+    """Return the definition in a CREATE TABLE with columns. `tokens` begin at the bracket after the table's name.
 
     Raises NotUnderstoodError.
     """
@@ -66,12 +66,15 @@ def read_create(tokens: Sequence[Token], text: str) -> TableDefinition:
 
 
 def read_alter(tokens: Sequence[Token], text: str) -> tuple[Operation, ...]:
-    """The operations of an ALTER TABLE in order; `tokens` begin with the first of them. Raises NotUnderstoodError."""
+    """Return the operations of an ALTER TABLE in order.
+
+    `tokens` begin with the first operation. Raises NotUnderstoodError.
+    """
     return _alter_operations(StatementWords(tokens, text))
 
 
 def read_index(tokens: Sequence[Token], text: str) -> tuple[Operation, ...]:
-    """The operations that a CREATE INDEX or DROP INDEX stands for; `tokens` are all of the statement.
+    """Return the ALTER TABLE operations of a CREATE INDEX or DROP INDEX. `tokens` are the whole statement.
 
     Raises NotUnderstoodError.
     """
@@ -139,7 +142,7 @@ def _alter_operations(at: StatementWords) -> tuple[Operation, ...]:
 
 
 def _goes_on(at: StatementWords) -> bool:
-    """Whether partitions, or another table option, follow without a comma."""
+    """Return whether partitions or another table option follow without a comma."""
     return at.word() in ("PARTITION", "REMOVE") or at.tokens[at.place].kind is TokenKind.WORD
 
 
@@ -170,7 +173,7 @@ def _operation(at: StatementWords) -> Sequence[Operation]:
 
 
 def _order(at: StatementWords) -> None:
-    """ORDER BY a, b: its commas are its own."""
+    """Read ORDER BY a, b. Its commas separate columns, not operations."""
     at.need("ORDER", "BY")
     while True:
         at.column_name()

@@ -1,4 +1,7 @@
-"""Definitions as text: SHOW CREATE TABLE in each product's words, and as the `Table` that the rest of Unshard knows."""
+"""Writes definitions as text: SHOW CREATE TABLE in each product's spelling.
+
+Also converts them to the `Table` that the rest of Unshard uses.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from unshard.schema.lex import NotUnderstoodError, Token, TokenKind, tokens
 from unshard.schema.statements import read_create
 
 _WIDTHS = {"tinyint": (4, 3), "smallint": (6, 5), "mediumint": (9, 8), "int": (11, 10), "bigint": (20, 20)}
-"""The display width that an integer has where none is given: signed, unsigned."""
+"""The display width of an integer for which none is given: signed, unsigned."""
 
 _DIGITS = {"tinyint": (3, 3), "smallint": (5, 5), "mediumint": (7, 7), "int": (10, 10), "bigint": (19, 20)}
 _LENGTHS = dict(zip((*CLOB_TYPES, *BLOB_TYPES), (255, 65535, 16777215, 4294967295) * 2, strict=True))
@@ -38,9 +41,9 @@ _UNQUOTED = frozenset({"ENGINE", "COMMENT"})
 
 
 def read_show_create(text: str, dialect: Dialect) -> TableDefinition:
-    """The definition in a SHOW CREATE TABLE. Raises NotUnderstoodError.
+    """Return the definition in the output of SHOW CREATE TABLE. Raises NotUnderstoodError.
 
-    TiDB writes a backslash in a member of an ENUM or SET as it is.
+    TiDB prints a backslash in a member of an ENUM or SET unescaped.
     """
     found = tokens(text, mariadb=dialect is Dialect.MARIADB, backslash_escapes=dialect is not Dialect.TIDB)
     if dialect is Dialect.TIDB:
@@ -52,7 +55,7 @@ def read_show_create(text: str, dialect: Dialect) -> TableDefinition:
 
 
 def _with_escaped_members(found: Sequence[Token]) -> tuple[Token, ...]:
-    """The tokens of TiDB's text with the backslashes of members doubled, as in a statement and in all other texts."""
+    """Return the tokens of TiDB's text with each backslash in a member doubled, as in statements and other texts."""
     made: list[Token] = []
     inside = False
     for place, token in enumerate(found):
@@ -67,7 +70,7 @@ def _with_escaped_members(found: Sequence[Token]) -> tuple[Token, ...]:
 
 
 def show_create(table: TableDefinition, name: str, dialect: Dialect) -> str:
-    """SHOW CREATE TABLE, without the AUTO_INCREMENT counter."""
+    """Return the output of SHOW CREATE TABLE, without the AUTO_INCREMENT counter."""
     lines = [f"  {column_text(column, table, dialect)}" for column in table.columns if not _hidden(column)]
     lines += [f"  {key_text(key)}" for key in table.keys]
     if table.period:
@@ -87,7 +90,7 @@ def show_create(table: TableDefinition, name: str, dialect: Dialect) -> str:
 
 
 def _hidden(column: ColumnDefinition) -> bool:
-    """Whether it is one of the two columns that MariaDB adds to a versioned table by itself."""
+    """Return whether a column is one of the two that MariaDB itself adds to a versioned table."""
     return bool(column.period) and column.invisible and column.name in ("row_start", "row_end")
 
 
@@ -114,7 +117,7 @@ def _partitions(table: TableDefinition) -> str:
 
 
 def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> str:
-    """A column's line, with its character set where it is not that of the table."""
+    """Return a column's line. Its character set is named only if it differs from the table's."""
     words = [quote_name(column.name), type_text(column.type, dialect)]
     if column.type.is_text and (column.charset, column.collation) != (table.charset, table.collation):
         words.append(f"CHARACTER SET {column.charset} COLLATE {column.collation}")
@@ -141,7 +144,7 @@ def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Diale
 
 
 def default_text(column: ColumnDefinition, dialect: Dialect) -> str | None:
-    """What stands behind DEFAULT in SHOW CREATE TABLE; None where nothing does."""
+    """Return the text after DEFAULT in SHOW CREATE TABLE; None if the column has no DEFAULT clause."""
     default = column.default
     if column.generated is not None or column.auto_increment or column.period:
         return None
@@ -162,7 +165,7 @@ def default_text(column: ColumnDefinition, dialect: Dialect) -> str | None:
 
 
 def _expression(default: Default, dialect: Dialect) -> str:
-    """MariaDB writes a lone function without brackets around it."""
+    """Return a default expression with its brackets. MariaDB writes a single function call without brackets."""
     if dialect is not Dialect.MARIADB:
         return f"({default.text})"
     alone = re.fullmatch(r"\w+\([^()]*\)", default.text)
@@ -177,7 +180,7 @@ def _now(kind: DataType, dialect: Dialect) -> str:
 
 
 def type_text(kind: DataType, dialect: Dialect) -> str:
-    """A type as `information_schema.columns.column_type` has it."""
+    """Return a type as in `information_schema.columns.column_type`."""
     arguments = kind.arguments
     text = kind.name
     if kind.name in INTEGER_TYPES:
@@ -195,13 +198,13 @@ def type_text(kind: DataType, dialect: Dialect) -> str:
 
 
 def key_text(key: KeyDefinition) -> str:
-    """A key's line."""
+    """Return a key's line."""
     name = "" if key.kind is KeyKind.PRIMARY else f" {quote_name(key.name)}"
     return f"{key.kind}{name} {key_body(key)}"
 
 
 def key_body(key: KeyDefinition) -> str:
-    """The columns of a key and its options."""
+    """Return the text of a key's columns and options."""
     return " ".join([f"({','.join(_part(part) for part in key.parts)})", *key.options])
 
 
@@ -211,7 +214,7 @@ def _part(part: KeyPart) -> str:
 
 
 def to_table(table: TableDefinition, name: TableName, dialect: Dialect) -> Table:
-    """The definition as `mysql.structure.read_table` would read it from a server of that product."""
+    """Return the `Table` that `mysql.structure.read_table` would read for this definition from such a server."""
     columns = tuple(to_column(column, dialect) for column in table.columns)
     create_sql = show_create(table, name.table, dialect)
     if dialect is Dialect.MARIADB:
@@ -238,7 +241,7 @@ def _index(key: KeyDefinition, ends: Collection[str]) -> Index:
 
 
 def to_column(column: ColumnDefinition, dialect: Dialect) -> Column:
-    """A column as `information_schema.columns` of that product tells it."""
+    """Return a column with the values that `information_schema.columns` of that product shows."""
     kind = column.type
     definition = type_text(kind, dialect)
     if any(other.upper().startswith("COMPRESSED") for other in column.others):
@@ -290,7 +293,10 @@ def _length(kind: DataType) -> int:
 
 
 def schema_options(create_sql: str) -> tuple[str, str]:
-    """Character set and collation in a SHOW CREATE DATABASE; the collation is empty where it is the set's default."""
+    """Return the character set and collation in a SHOW CREATE DATABASE.
+
+    The collation is empty if it is the character set's default.
+    """
     charset = collation = ""
     found = [token for token in tokens(create_sql) if not token.is_symbol("=")]
     for place, token in enumerate(found[:-1]):

@@ -1,4 +1,4 @@
-"""Definitions and operations in the words of TiDB, which lacks some of what MySQL and MariaDB have.
+"""Translates definitions to TiDB, which lacks some features of MySQL and MariaDB.
 
 | in the source | in TiDB |
 |---|---|
@@ -14,8 +14,9 @@
 | a stored generated column that is added to a table | a virtual one |
 | spatial types, UUID, INET4, INET6, AUTO_INCREMENT that is added to a table | NotInTidbError |
 
-What else TiDB lacks (expressions as defaults, functions) the server refuses, in words of its own. Rules: TiDB's
-documentation of MySQL compatibility and its source of the 7.5 line; tests hold them against a real server.
+TiDB itself refuses everything else that it lacks (expressions as defaults, functions), with its own error. The rules
+come from TiDB's documentation of MySQL compatibility and from its source of the 7.5 line; tests compare them with a
+real server.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from unshard.schema.operations import AddColumn, AddKey, ChangeColumn, DropColum
 from unshard.schema.text import column_text, key_text
 
 AS_TEXT = {"uuid": DataType("char", (36,)), "inet6": DataType("varchar", (39,)), "inet4": DataType("varchar", (15,))}
-"""Types of MariaDB whose values TiDB keeps as the text that MariaDB shows: one text a value, of ASCII characters."""
+"""Types of MariaDB that become text in TiDB. Each value is stored as the text that MariaDB shows, in ASCII characters.
+"""
 
 _LARGEST_TEXT = 65535
 _BEYOND_BMP = 4
@@ -53,19 +55,19 @@ _LONGEST_KEY = 3072
 _VECTOR_SINCE = (8, 4, 0)
 _WITH_PREFIX = frozenset({"char", "varchar", "binary", "varbinary", *CLOB_TYPES, *BLOB_TYPES})
 LEFT_OUT_KEYS = frozenset({KeyKind.FULLTEXT, KeyKind.SPATIAL, KeyKind.VECTOR})
-"""Keys that TiDB has not, or not in all versions: they only make queries quick."""
+"""Kinds of keys that TiDB lacks, at least in some versions. They only speed up queries, so they are left out."""
 
 _KEPT_KEY_OPTIONS = ("COMMENT", "INVISIBLE", "USING BTREE", "USING HASH")
 _BARE = TableDefinition(())
 
 
 class NotInTidbError(ValueError):
-    """TiDB has nothing for a part of a definition; the text names the part and the limit."""
+    """TiDB has no equivalent for a part of a definition. The text names the part and the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TidbWords:
-    """What a TiDB has. `collation_for` names its collation for one of the source's."""
+    """The features of one TiDB server. `collation_for` returns its collation for one of the source's."""
 
     collation_for: Callable[[str], str]
     version: tuple[int, int, int] = (7, 5, 0)
@@ -73,24 +75,25 @@ class TidbWords:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The statements for TiDB, in order, and what is left out of the source's, each with why."""
+    """The statements for TiDB in order, and the omitted parts of the source's statement, each with the reason."""
 
     statements: tuple[str, ...]
     left_out: tuple[str, ...] = ()
 
 
 def create_database(name: str, collation: str, words: TidbWords, *, if_not_exists: bool) -> str:
-    """CREATE DATABASE with the source's default collation in TiDB's words."""
+    """Return CREATE DATABASE with TiDB's collation for the source's default collation."""
     unless = "IF NOT EXISTS " if if_not_exists else ""
     return f"CREATE DATABASE {unless}{quote_name(name)} {_charset(collation, words)}"
 
 
 def alter_database(name: str, collation: str, words: TidbWords) -> str:
+    """Return an ALTER DATABASE that sets the default collation, with its character set, in TiDB's names."""
     return f"ALTER DATABASE {quote_name(name)} {_charset(collation, words)}"
 
 
 def create_table(table: TableDefinition, name: TableName, words: TidbWords, *, if_not_exists: bool) -> Translation:
-    """CREATE TABLE for a complete definition. Raises NotInTidbError."""
+    """Return CREATE TABLE for a complete definition. Raises NotInTidbError."""
     unless = "IF NOT EXISTS " if if_not_exists else ""
     left_out: list[str] = []
     there = tidb_table(table, words, left_out)
@@ -111,7 +114,10 @@ def create_table(table: TableDefinition, name: TableName, words: TidbWords, *, i
 
 
 def tidb_table(table: TableDefinition, words: TidbWords, left_out: list[str]) -> TableDefinition:
-    """The definition as TiDB can have it; what is left out is added to the list. Raises NotInTidbError."""
+    """Return the definition that TiDB gets.
+
+    The parts that are left out are appended to `left_out`. Raises NotInTidbError.
+    """
     columns = tuple(tidb_column(column, words) for column in table.columns if not column.period)
     if not columns:
         raise NotInTidbError("TiDB has no table without columns, and no periods")
@@ -134,7 +140,7 @@ def tidb_table(table: TableDefinition, words: TidbWords, left_out: list[str]) ->
 
 
 def tidb_column(column: ColumnDefinition, words: TidbWords) -> ColumnDefinition:
-    """A complete column as TiDB can have it. Raises NotInTidbError."""
+    """Return a complete column as TiDB gets it. Raises NotInTidbError."""
     kind = column.type
     if kind.name in GEOMETRY_TYPES or (kind.name == "vector" and words.version < _VECTOR_SINCE):
         raise NotInTidbError(f"column {column.name}: TiDB has no type {kind.name.upper()}")
@@ -149,7 +155,7 @@ def tidb_column(column: ColumnDefinition, words: TidbWords) -> ColumnDefinition:
 
 
 def _wide_enough(kind: DataType, before: str, charset: str) -> DataType:
-    """The type with room for as many characters as before, in another character set."""
+    """Return a type that holds as many characters in `charset` as `kind` holds in the character set `before`."""
     if kind.name in CLOB_TYPES:
         return widened(kind, before, charset)
     if kind.name == "varchar" and kind.arguments[0] * bytes_a_character(charset) > _LARGEST_TEXT:
@@ -159,7 +165,7 @@ def _wide_enough(kind: DataType, before: str, charset: str) -> DataType:
 
 
 def tidb_key(key: KeyDefinition, table: TableDefinition) -> KeyDefinition:
-    """A key over columns of `table`, which are in TiDB's words already. Raises NotInTidbError."""
+    """Return a key as TiDB gets it, over columns of `table`, which is already translated. Raises NotInTidbError."""
     key = replace(key, parts=tuple(_plain_part(part, table) for part in key.parts))
     options = tuple(option for option in key.options if option.upper().startswith(_KEPT_KEY_OPTIONS))
     sizes = [_part_bytes(part.prefix, table.column(part.column)) if part.column else 0 for part in key.parts]
@@ -179,13 +185,13 @@ def tidb_key(key: KeyDefinition, table: TableDefinition) -> KeyDefinition:
 
 
 def _plain_part(part: KeyPart, table: TableDefinition) -> KeyPart:
-    """MariaDB passes over the prefix of what is no text."""
+    """Return the key part without its prefix if the column is not a text: MariaDB ignores such a prefix."""
     column = table.column(part.column) if part.prefix else None
     return replace(part, prefix=0) if column is not None and column.type.name not in _WITH_PREFIX else part
 
 
 def _part_bytes(prefix: int, column: ColumnDefinition | None) -> int:
-    """The most bytes that a column takes in a key; 0 where it has no limit."""
+    """Return the most bytes that a column takes in a key; 0 if it has no limit."""
     if column is None:
         return 8
     if column.type.name in _WITH_PREFIX:
@@ -199,20 +205,20 @@ def _charset(collation: str, words: TidbWords) -> str:
 
 
 def listed(columns: Sequence[str]) -> str:
+    """Return the names quoted, with commas between them."""
     return ", ".join(map(quote_name, columns))
 
 
-# Columns and keys of one ALTER TABLE that take each other's names, for a server that does one change after another.
-#
-# MySQL and MariaDB give all names of a statement at once. TiDB holds each change against the table from before the
-# statement, and refuses a name that is taken there (errors 1060 and 1061).
+# Columns and keys of one ALTER TABLE that exchange names. MySQL and MariaDB assign all new names of a statement at
+# once. TiDB checks each change against the table from before the statement, and refuses a name that is taken there
+# (errors 1060 and 1061).
 
 
 def with_free_names(operations: Sequence[Operation], before: TableDefinition) -> list[Operation]:
-    """The operations, so that no column or key gets a name before the one that has had it is renamed or dropped.
+    """Return the operations so arranged that no column or key gets a name before its last bearer is renamed or dropped.
 
-    A column or key whose name goes to another one is renamed twice, by a name that none has. A column that is dropped
-    and whose name goes to another one is dropped first. Additions that find their name with IF NOT EXISTS are left out.
+    A column or key whose name passes to another is renamed twice, first to a name that nothing else has. A dropped
+    column whose name passes to another column is dropped first. An ADD … IF NOT EXISTS whose name exists is left out.
     """
     first: list[Operation] = []
     rest: list[Operation] = []
@@ -239,7 +245,7 @@ def with_free_names(operations: Sequence[Operation], before: TableDefinition) ->
 
 
 def _is_there(operation: Operation, before: TableDefinition) -> bool:
-    """Whether an ADD … IF NOT EXISTS finds a column or key of its name, and does nothing."""
+    """Return whether an ADD … IF NOT EXISTS finds a column or key of its name, and so does nothing."""
     match operation:
         case AddColumn(written, _, True):
             return before.column(written.column.name) is not None
@@ -249,7 +255,7 @@ def _is_there(operation: Operation, before: TableDefinition) -> bool:
 
 
 def _new_names(operations: Sequence[Operation]) -> tuple[set[str], set[str]]:
-    """The names that a statement gives to columns and to keys, folded."""
+    """Return the names that a statement gives to columns and to keys, in lower case."""
     columns: set[str] = set()
     keys: set[str] = set()
     for operation in operations:

@@ -1,7 +1,8 @@
-"""The operations of an ALTER TABLE as statements that TiDB takes. What is done to each stands in `schema.tidb`.
+"""Translates the operations of an ALTER TABLE into statements that TiDB accepts.
 
-TiDB runs several changes in one statement, but each of them is held against the table from before it: a change of what
-another one makes or changes needs a statement of its own (error 8200, 1072, 1054).
+The table in `schema.tidb` says what becomes of each. TiDB runs several changes in one statement, but checks each of
+them against the table from before the statement. A change of a column or key that another change makes or alters
+therefore needs its own statement (errors 8200, 1072, 1054).
 """
 
 from __future__ import annotations
@@ -61,8 +62,11 @@ _BARE = TableDefinition(())
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One change of an ALTER TABLE. It goes into a statement with others unless it is `alone`, changes a column or key
-    that they change, or needs a column to be there (`needed`) that they make."""
+    """One change of an ALTER TABLE for TiDB.
+
+    It shares a statement with other changes unless it is `alone`, changes a column or key that they change, or needs a
+    column (`needed`) that they make.
+    """
 
     text: str
     columns: frozenset[str] = frozenset()
@@ -87,9 +91,9 @@ def alter_table(
     around: Surroundings,
     words: TidbWords,
 ) -> Translation:
-    """The operations of an ALTER TABLE of the source as statements for TiDB's table `name`.
+    """Translate the operations of a source's ALTER TABLE into statements on TiDB's table `name`.
 
-    `before` is the source's table, complete, and `there` TiDB's, None where it is not known, both from before the
+    `before` is the source's table, complete, and `there` is TiDB's table, None if it is not known; both from before the
     statement. Raises NotInTidbError.
     """
     translator = _Translator(name.table, before, there, around, words)
@@ -103,7 +107,10 @@ def alter_table(
 
 
 def _turn(operation: Operation) -> int:
-    """What is dropped is from before the statement: foreign keys first, then keys, so that columns are free of them."""
+    """Return an operation's rank: drops of foreign keys first, then drops of keys, then the rest.
+
+    Dropped keys are from before the statement; once they are dropped, they block no change of a column.
+    """
     if isinstance(operation, DropForeignKey):
         return 0
     return 1 if isinstance(operation, DropKey | DropConstraint) else 2
@@ -120,7 +127,7 @@ def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
 
 
 class _Translator:
-    """Translates operations one after the other. `changes` are those for TiDB."""
+    """Translates operations one after the other. `changes` are the results for TiDB."""
 
     def __init__(
         self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: TidbWords
@@ -186,7 +193,7 @@ class _Translator:
         self.changes.append(_Change(text, alone=True))
 
     def _leave_out(self, operation: Operation) -> None:
-        """Changes of storage, and of what TiDB's table never had."""
+        """Leave out a change of storage, or of something that TiDB's table never had."""
         self.left_out.append(type(operation).__name__)
 
     def _column(self, written: ColumnClause, old: str = "") -> ColumnDefinition:
@@ -229,7 +236,10 @@ class _Translator:
             self._add_key(key, False)
 
     def _cut_keys(self, old: str, column: ColumnDefinition) -> list[KeyDefinition]:
-        """The keys over a column that becomes a TEXT or BLOB, under its new name: MariaDB cuts them to prefixes."""
+        """Return the keys over a column that becomes a TEXT or BLOB, under its new name.
+
+        MariaDB cuts such keys to prefixes.
+        """
         if column.type.name not in (*CLOB_TYPES, *BLOB_TYPES):
             return []
         found = []
@@ -243,7 +253,11 @@ class _Translator:
         return found
 
     def _drop_column(self, name: str, if_exists: bool) -> None:
-        """TiDB drops no column of a key over several columns: the key goes before, and comes back without it."""
+        """Drop a column.
+
+        TiDB refuses to drop a column of a key over several columns, so such a key is dropped first and added again
+        without the column.
+        """
         smaller = []
         for key in self.shape.keys:
             if name.lower() not in key.columns or len(key.parts) == 1:
@@ -282,7 +296,7 @@ class _Translator:
         self._change(f"ADD {key.kind}{name} {key_body(key)}", keys={own}, needed=columns)
 
     def _add_foreign_key(self, key: ForeignKey) -> None:
-        """With a name, for TiDB would make up another one than the source's server has."""
+        """Add a foreign key by the name that the source's server gives it, since TiDB would make up another one."""
         known = (*self.shape.foreign_keys, key)
         key = named_foreign_keys(known, self.name)[-1]
         self.shape = replace(self.shape, foreign_keys=(*self.shape.foreign_keys, key))
@@ -291,7 +305,7 @@ class _Translator:
         self._alone(f"ADD CONSTRAINT {own} FOREIGN KEY{index} ({listed(key.columns)}) {key.reference}")
 
     def _take_shape(self, column: ColumnDefinition) -> None:
-        """Later keys of the statement may be over a column as it makes it."""
+        """Record a column's new definition, for later keys of the statement that cover it."""
         others = tuple(one for one in self.shape.columns if one.name.lower() != column.name.lower())
         self.shape = replace(self.shape, columns=(*others, column))
 
@@ -306,7 +320,7 @@ class _Translator:
             self.shape = replace(self.shape, keys=kept)
 
     def _has_key(self, name: str) -> bool:
-        """Whether TiDB's table may have a key: not one that was left out there."""
+        """Return whether TiDB's table may have a key: False for a kind of key that was left out there."""
         key = self.before.key(name)
         if key is None or key.kind not in LEFT_OUT_KEYS:
             return True
@@ -361,7 +375,7 @@ def _folded(names: Collection[str]) -> frozenset[str]:
 
 
 def _line(column: ColumnDefinition) -> str:
-    """A column with its character set, whatever that of the table is."""
+    """Return a column's text with its character set, even if that is the table's."""
     return column_text(column, _BARE, Dialect.TIDB)
 
 

@@ -1,13 +1,12 @@
-"""ShardingGroup: the tables of one source that land in one target table, and which DDL each of them has met.
+"""ShardingGroup: the tables of one source that are routed to one target table, and which DDL each of them has met.
 
 | a table has | its changes |
 |---|---|
 | nothing | go to the target |
-| met a DDL (an item of its sequence) | are left for the re-sync from the item's end on |
-| items resolved behind its rows (`behind`) | from `behind` on are re-synced, up to its next item, to where it was \
-dropped, or to where the main stream stands |
+| met a DDL (an item of its sequence) | wait for the re-sync from the item's end on: the table is *held* |
+| resolved items, not yet re-synced | from `behind` on are re-synced to its next item, its DROP, or the main stream |
 
-Every method gives a new group; DESIGN.md has the steps in their order.
+Every method returns a new group. DESIGN.md has the steps in order.
 """
 
 from __future__ import annotations
@@ -34,13 +33,15 @@ from unshard.shard.sequence import (
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then; `last` is the
-    caller's own about it, in JSON: what a later table of the name is unlike.
+    """One source table of a group.
 
-    `since` is where what is re-synced now began: the log is needed from there on, for a prepared transaction may begin
-    before `behind` and end after it; a table that is done with keeps it while others of the group are not. `passed` are
-    statements met while it was held that are not for the target, and that nobody waits for. `earlier` are those of both
-    kinds that lie before all that is held of the table now, and not before what is held of the group.
+    `sequence`: the DDL that it has met. `behind`: from where its changes are not re-synced yet, though their DDL is
+    resolved. `gone`: where it was dropped; the table is kept for its changes that wait until then. `last`: the
+    structure of a dropped table, the caller's own form in JSON; a later table of the name may have another one.
+    `since`: where the present re-sync began. The log is needed from there on, for a prepared transaction may begin
+    before `behind` and end after it. A table whose re-sync is done keeps it while that of others of the group is not.
+    `passed`: statements met while it was held that are not for the target, and for which nobody waits. `earlier`:
+    statements of both kinds before all changes of the table that wait, and not before all those of the group.
     """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
@@ -53,40 +54,45 @@ class TableState:
 
     @property
     def held_from(self) -> Location | None:
-        """Changes of the table at or behind this place are not in the target."""
+        """The location from which the table's changes are not in the target; None if all of them are."""
         if self.behind is not None:
             return self.behind
         return self.sequence.items[0].end if self.sequence.items else None
 
     @property
     def needs_log_from(self) -> Location | None:
+        """The location from which the log is needed for this table; None where it is not held."""
         if self.behind is not None:
             return self.since or self.behind
         return self.sequence.items[0].begin if self.sequence.items else None
 
     @property
     def idle(self) -> bool:
+        """True if the table is not held."""
         return self.held_from is None
 
     def next_behind(self, place: Position) -> DdlItem | None:
-        """The first statement at or behind a place: what the table's changes before it were written to."""
+        """Return the first statement at or after a position; it has the structure of the table's changes before."""
         met = (*self.sequence.items, *self.passed, *self.earlier)
         later = [item for item in met if item.begin.position >= place]
         return min(later, key=lambda item: _position(item.begin), default=None)
 
     def until(self, at: Location) -> Location:
-        """Where the re-sync of what is resolved ends, while the main stream stands `at`."""
+        """Return the end of the resolved changes' re-sync, while the main stream is `at`."""
         return self.sequence.items[0].begin if self.sequence.items else self.gone or at
 
     def met(self, item: DdlItem) -> TableState:
+        """Return the state after the table has met a further statement."""
         return replace(self, sequence=ShardingSequence((*self.sequence.items, item)))
 
     def resynced(self, upto: Location, at: Location) -> TableState:
-        """All of its changes before `upto` are in the target, as far as they are resolved."""
+        """Return the table when all of its resolved changes before `upto` are in the target."""
         if self.behind is None:
             return self
         reached = max(self.behind, upto, key=_position)
         done = _position(reached) >= _position(self.until(at))
+        if reached is self.behind and not done and not self.passed:  # it has not come to this table yet
+            return self
         ahead = reached if self.sequence.items or not done else at
         passed = tuple(item for item in self.passed if _position(item.begin) >= _position(ahead))
         earlier = (*self.earlier, *(item for item in self.passed if item not in passed))
@@ -94,12 +100,13 @@ class TableState:
 
     @property
     def places(self) -> tuple[Location, ...]:
-        """All that is on record of the log."""
+        """All locations that are on record."""
         met = (*self.sequence.items, *self.passed, *self.earlier)
         edges = [place for item in met for place in (item.begin, item.end)]
         return (*edges, *(place for place in (self.behind, self.gone, self.since) if place is not None))
 
     def moved(self, to: Moved) -> TableState:
+        """Return the state with all locations translated to another server's log."""
         behind, gone, since = (to(place) if place else None for place in (self.behind, self.gone, self.since))
         kinds = (self.sequence.items, self.passed, self.earlier)
         items, passed, earlier = (tuple(item.moved(to) for item in kept) for kept in kinds)
@@ -107,6 +114,7 @@ class TableState:
         return replace(self, sequence=sequence, behind=behind, gone=gone, since=since, passed=passed, earlier=earlier)
 
     def to_dict(self) -> Form:
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "items": [item.to_dict() for item in self.sequence.items],
             "behind": place_form(self.behind) if self.behind else None,
@@ -119,6 +127,7 @@ class TableState:
 
     @classmethod
     def from_dict(cls, form: Form) -> TableState:
+        """Read the form of `to_dict`. Fields that earlier versions did not store get their defaults."""
         behind, gone, since = (place_of(form[n]) if form.get(n) else None for n in ("behind", "gone", "since"))
         kinds = ("items", "passed", "earlier")
         items, passed, earlier = (tuple(map(DdlItem.from_dict, form.get(name, ()))) for name in kinds)
@@ -127,10 +136,10 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class Resync:
-    """One range of the log that is read again: of each table only changes at or behind the first place of its window
-    and before the second one.
+    """A range of the log that is read again.
 
-    `begin` moves on with what is read, `since` is where that began: a transaction of it was not prepared before.
+    `windows`: of each table only the changes at or after the first location and before the second one are applied.
+    `begin` moves on with what is read. `since` is where the re-sync began: its transactions were not prepared before.
     """
 
     begin: Location
@@ -140,16 +149,17 @@ class Resync:
 
     @property
     def edge(self) -> Location:
-        """Where the next window begins or ends: up to there the same tables are let through."""
+        """Location where the next window begins or ends: up to there the changes of the same tables are applied."""
         edges = (edge for window in self.windows.values() for edge in window)
         return min((edge for edge in edges if _position(edge) > _position(self.begin)), key=_position, default=self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardingGroup:
-    """`resolved` counts the DDL that is behind it; `reported`: the lock across sources knows that it is ready.
+    """The tables of `source` that are routed to `target`.
 
-    `gone` are tables of it that went behind the first held change, or got another name, in the order of the log.
+    `resolved` counts the DDL that the group has passed. `reported`: the lock across sources knows that it is ready.
+    `gone` are its tables that were dropped or renamed after the first change that waits, in the order of the log.
     """
 
     source: str
@@ -161,28 +171,28 @@ class ShardingGroup:
 
     @property
     def sequence(self) -> ShardingSequence:
-        """The unresolved DDL of the group: that of the table which is furthest."""
+        """The unresolved DDL of the group: the sequence of the table that is furthest."""
         return max((state.sequence for state in self.tables.values()), key=len, default=ShardingSequence())
 
     @property
     def unresolved(self) -> bool:
-        """Whether a table is held."""
+        """True if a table is held."""
         return any(not state.idle for state in self.tables.values())
 
     @property
     def held(self) -> dict[TableName, Location]:
-        """The tables whose changes are left for the re-sync, and from where."""
+        """The tables whose changes wait for the re-sync, each with the location from which they wait."""
         return {name: place for name, state in self.tables.items() if (place := state.held_from) is not None}
 
     @property
     def first(self) -> Location | None:
-        """The log is needed from here on."""
+        """The location from which the log is needed; None if no table is held."""
         places = [place for state in self.tables.values() if (place := state.needs_log_from) is not None]
         return min(places, key=_position, default=None)
 
     @property
     def behind(self) -> bool:
-        """Whether something is resolved and not re-synced yet."""
+        """True if some DDL is resolved and its re-sync is not done."""
         return any(state.behind is not None for state in self.tables.values())
 
     @property
@@ -192,20 +202,19 @@ class ShardingGroup:
 
     @property
     def unsynced(self) -> tuple[TableName, ...]:
-        """The tables that have not, and can."""
+        """The tables that have not met it and still can."""
         live = {name: state for name, state in self.tables.items() if state.gone is None}
         return tuple(sorted(name for name, state in live.items() if not state.sequence.items))
 
     @property
     def ready(self) -> DdlItem | None:
-        """The DDL that all tables have met, when all that was written before it is in the target: as the table
-        has it that met it last."""
+        """The DDL that all tables have met, as the last one met it; None while one lacks it or is to be re-synced."""
         if not self.tables or self.unsynced or self.behind:
             return None
         return max((state.sequence.items[0] for state in self.tables.values()), key=lambda item: _position(item.begin))
 
     def meet(self, table: TableName, item: DdlItem) -> ShardingGroup:
-        """The table has met a DDL. One that nobody knew is a member from here on.
+        """Add a DDL that the table has met. An unknown table becomes a member.
 
         Raises ShardError SHARD-001 where the group has another DDL in this place of its sequence.
         """
@@ -221,11 +230,11 @@ class ShardingGroup:
         return self._with(table, state.met(item))
 
     def hold(self, table: TableName, item: DdlItem) -> ShardingGroup:
-        """The table has met a DDL, whatever the others have met: its changes behind it wait for `release`."""
+        """Add a DDL that the table has met, whatever others have met. Its changes after it wait for `release`."""
         return self._with(table, self.tables.get(table, TableState()).met(item))
 
     def release(self, table: TableName, at: Location) -> ShardingGroup:
-        """The target has the first DDL that this table waits with. The main stream stands `at`."""
+        """Resolve the first DDL that this table waits with: the target has it. The main stream is `at`."""
         state = self.tables[table]
         first, *rest = state.sequence.items
         after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end, since=first.end)
@@ -233,7 +242,7 @@ class ShardingGroup:
         return replace(self, resolved=self.resolved + 1)._with(table, after.resynced(first.end, at))
 
     def pass_by(self, table: TableName, item: DdlItem) -> ShardingGroup:
-        """The table has met a statement that nobody waits for; it matters where changes of the group are held."""
+        """Record a statement that nobody waits for, where changes of the group wait."""
         state = self.tables[table]
         if not self.unresolved:
             return self
@@ -242,7 +251,7 @@ class ShardingGroup:
         return self._with(table, replace(state, passed=(*state.passed, item)))
 
     def add(self, table: TableName, at: Location, met: int = 0) -> ShardingGroup:
-        """A table was created, `at` the end of its CREATE, with the structure behind the first `met` items.
+        """Add a table that was created, with the structure after the first `met` items; `at` is its CREATE's end.
 
         Raises ShardError SHARD-002 where it lacks a DDL that it will never meet: one that is reported to the other
         sources, or that an earlier table of its name has met.
@@ -260,7 +269,7 @@ class ShardingGroup:
         return self._with(table, replace(state, sequence=sequence, gone=None, last=None))
 
     def drop(self, table: TableName, at: Location, last: Form | None = None) -> ShardingGroup:
-        """A table was dropped: nobody waits for it any more; what is held of it is re-synced up to `at`."""
+        """Mark a table as dropped: nobody waits for it. Its changes that wait are re-synced up to `at`."""
         state = self.tables.get(table)
         if state is None:
             return self
@@ -274,10 +283,7 @@ class ShardingGroup:
         end: Location,
         last: Mapping[TableName, Form | None] | None = None,
     ) -> ShardingGroup:
-        """Tables go on under other names in the same group, all at once: two may change places.
-
-        Raises ShardError SHARD-002 as `add` does.
-        """
+        """Rename tables within the group, all at once: two may exchange their names. Raises as `add`."""
         renamed = self
         for old in names:
             renamed = renamed.drop(old, begin, (last or {}).get(old))
@@ -286,31 +292,31 @@ class ShardingGroup:
         for old, new in names.items():
             state = self.tables.get(old, TableState())
             renamed = renamed.add(new, end, len(state.sequence))
-            if state.behind is not None and not state.sequence.items:  # no change passes those of the old name
+            if state.behind is not None and not state.sequence.items:  # the old name's changes are applied first
                 renamed = renamed._with(new, replace(renamed.tables[new], behind=end, since=end))
         return renamed
 
     @property
     def places(self) -> tuple[Location, ...]:
-        """All that is on record of the log."""
+        """All locations that are on record."""
         held = (place for state in self.tables.values() for place in state.places)
         return (*held, *(place for one in self.gone for place in one.places))
 
     def known_as(self, name: TableName, place: Position) -> TableName:
-        """The last name of the table that has this one at a place of the log which is needed."""
+        """Return the last name of the table that has this name at a position of the log which is needed."""
         for one in self.gone:
             if one.name == name and one.became is not None and one.at.position > place:
                 name, place = one.became, one.at.position
         return name
 
     def renamed_between(self, first: Position, last: Position) -> bool:
-        """Whether a table of it got another name between two places of the log that is needed."""
+        """Return whether a table was renamed between two positions of the log that is needed."""
         return any(one.became is not None and first <= one.at.position <= last for one in self.gone)
 
     def structure_before(self, name: TableName, end: Position) -> tuple[bool, Form | None]:
-        """Whether a later statement tells what the table's changes that end there were written to, and what that is.
+        """Return whether a later statement has the structure of the table's changes up to `end`, and that structure.
 
-        None where it is not on record: its copy has them, or it went when nobody noted that.
+        None where it is not on record: the copy has those changes, or the table was dropped and nothing was recorded.
         """
         ends = {one.at.position: one.last for one in self.gone if one.name == name}
         met = [item for one in self.gone if one.name == name for item in one.met]
@@ -322,16 +328,16 @@ class ShardingGroup:
         return later is not None, ends[later] if later is not None else None
 
     def moved(self, to: Moved) -> ShardingGroup:
-        """The same in the log of another server, which has the source's transactions at other places."""
+        """Return the group with its locations in another server's log, which has its transactions elsewhere."""
         tables = {name: state.moved(to) for name, state in self.tables.items()}
         return replace(self, tables=tables, gone=tuple(one.moved(to) for one in self.gone))
 
     def report(self) -> ShardingGroup:
-        """The lock has been joined, in the transaction that saves this."""
+        """Mark the group as reported; the transaction that saves it joins the lock."""
         return replace(self, reported=True)
 
     def resolve(self, at: Location) -> ShardingGroup:
-        """The target has the DDL. The main stream stands `at`."""
+        """Resolve the group's first DDL: the target has it. The main stream is `at`."""
         assert self.ready is not None, "only what all tables have met is resolved"
         tables = {}
         for name, state in self.tables.items():
@@ -342,10 +348,8 @@ class ShardingGroup:
         return replace(self, resolved=self.resolved + 1, reported=False)._of(tables)
 
     def resync(self, at: Location) -> Resync | None:
-        """What is to be read again before anything behind `at` is; None when all of it is done."""
-        windows = {
-            name: (state.behind, state.until(at)) for name, state in self.tables.items() if state.behind is not None
-        }
+        """Return the range to read again before anything after `at`; None when all of it is done."""
+        windows = {name: (one.behind, one.until(at)) for name, one in self.tables.items() if one.behind is not None}
         if not windows:
             return None
         begin = min((first for first, _ in windows.values()), key=_position)
@@ -354,7 +358,7 @@ class ShardingGroup:
         return Resync(begin, end, windows, since)
 
     def resynced(self, upto: Location, at: Location) -> ShardingGroup:
-        """The re-sync has come as far as `upto`."""
+        """Return the group when the re-sync has come to `upto`."""
         return self._of({name: state.resynced(upto, at) for name, state in self.tables.items()})
 
     def _with(self, table: TableName, state: TableState) -> ShardingGroup:
@@ -371,7 +375,7 @@ class ShardingGroup:
 
 
 def _kept(tables: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
-    """Without dropped tables of which nothing is held any more, and without what lies before all that is held."""
+    """Drop tables that are dropped and not held, and all records before the first location that is needed."""
     needed = (state.needs_log_from for state in tables.values())
     first = min((place for place in needed if place is not None), key=_position, default=None)
     kept = {name: state for name, state in tables.items() if state.gone is None or not state.idle}
@@ -380,11 +384,14 @@ def _kept(tables: Mapping[TableName, TableState]) -> dict[TableName, TableState]
 
 
 def _from(state: TableState, first: Location | None, *, resyncs: bool) -> TableState:
-    """What of the state is needed where the log is needed from `first` on."""
-    if first is None:
-        return replace(state, since=None, earlier=())
-    since = max(state.since, first, key=_position) if state.since is not None and resyncs else None
-    earlier = tuple(item for item in state.earlier if _position(item.begin) >= _position(first))
+    """Return the state without the records that lie before `first`, from where the log is needed."""
+    since: Location | None = None
+    earlier: tuple[DdlItem, ...] = ()
+    if first is not None:
+        since = max(state.since, first, key=_position) if state.since is not None and resyncs else None
+        earlier = tuple(item for item in state.earlier if _position(item.begin) >= _position(first))
+    if since is state.since and len(earlier) == len(state.earlier):  # as of most tables of a large group
+        return state
     return replace(state, since=since, earlier=earlier)
 
 

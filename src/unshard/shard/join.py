@@ -10,13 +10,14 @@
 | TIME(n), DATETIME(n), TIMESTAMP(n) | the largest n |
 | ENUM, SET, where one list begins with the other | the longer list |
 | NULL | NULL, if any shard has it |
-| DEFAULT | that of all shards; the rule of the column while a shard lacks it |
+| DEFAULT | the one that all shards have; the column's rule while a shard lacks the column |
 | plain key | every plain key that a shard has |
 
-Everything else has to be equal, else `IncompatibleError` says in what the shards differ.
+Everything else has to be equal; otherwise `IncompatibleError` says in what the shards differ.
 
-The *rule* of a column is the value that rows of a shard without it get. It is what ADD COLUMN fills in: a constant
-default, NULL, or the zero of the type for NOT NULL. A column that has none (`fill_of`) is never lacking.
+The *rule* of a column is the value that rows of a shard without it get. It is the value that ADD COLUMN fills in: a
+constant default, NULL, or the zero of the type for NOT NULL. Every shard must have a column that has no rule
+(`fill_of`).
 """
 
 from __future__ import annotations
@@ -53,19 +54,22 @@ _MOMENT = {
 
 
 class IncompatibleError(Exception):
-    """Two shards have what no structure takes from both; the text says what."""
+    """Raised where no structure takes the rows of two shards; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What rows get in a column that their shard lacks: the value as Arrow carries it, and its SQL text."""
+    """The value that rows get in a column that their shard lacks.
+
+    `value`: as Arrow carries it. `text`: as SQL.
+    """
 
     value: str | int | float | None
     text: str
 
 
 def fill_of(column: ColumnDefinition) -> Fill | None:
-    """The rule of a column, None where it has none: its value differs by row or by the moment, or is not carried."""
+    """Return the rule of a column; None where its value differs by row or by the moment, or can't be carried."""
     if column.generated is not None or column.auto_increment or column.period or column.renewed:
         return None
     default, kind = column.default, column.type
@@ -87,7 +91,7 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
 
 
 def _zero(kind: DataType) -> Fill | None:
-    """What ADD COLUMN fills into a column that is NOT NULL and has no default."""
+    """Return the value that ADD COLUMN fills into a column that is NOT NULL and has no default."""
     if kind.name in INTEGER_TYPES:
         return Fill(0, "0")
     if kind.name == "decimal":
@@ -115,7 +119,7 @@ def _are_members(text: str, kind: DataType) -> bool:
 
 
 def joined_type(one: DataType, other: DataType) -> DataType:
-    """The smallest type that takes the values of both unchanged. Raises IncompatibleError."""
+    """Return the smallest type that takes the values of both unchanged. Raises IncompatibleError."""
     one, other = _plain(one), _plain(other)
     if one == other:
         return one
@@ -143,7 +147,7 @@ def _of_one_name(one: DataType, other: DataType) -> DataType | None:
 
 
 def _plain(kind: DataType) -> DataType:
-    """Without an integer's display width, which says nothing of its values."""
+    """Return the type without an integer's display width, which does not restrict its values."""
     if kind.name in INTEGER_TYPES and not kind.zerofill and kind.arguments:
         return replace(kind, arguments=())
     return kind
@@ -155,7 +159,7 @@ def _shown(kind: DataType) -> str:
 
 
 def _others(column: ColumnDefinition) -> tuple[object, ...]:
-    """What two columns have to have in common."""
+    """Return the attributes that a column must have alike in all shards."""
     return (
         _same_name(column.charset),
         _same_name(column.collation),
@@ -170,7 +174,7 @@ def _others(column: ColumnDefinition) -> tuple[object, ...]:
 
 
 def _same_name(name: str | None) -> str | None:
-    """A character set or collation by one of the two names that utf8 has."""
+    """Return the name of a character set or collation with `utf8` for `utf8mb3`, which mean the same."""
     return re.sub(r"^utf8mb3(?=_|$)", "utf8", name) if name is not None else None
 
 
@@ -181,22 +185,22 @@ def _default(column: ColumnDefinition) -> Default | None:
 def joined_column(
     having: Sequence[ColumnDefinition], rule: str | None, there: ColumnDefinition | None = None
 ) -> ColumnDefinition:
-    """The join of a column over the shards that have it; `there` is what the target has, which gets no narrower.
+    """Return the join of a column over the shards that have it; it is never narrower than `there`, the target's column.
 
     `rule`: the SQL text of the value that rows of shards without it get; None where no shard lacks it. Raises
     IncompatibleError.
     """
     first = having[0]
     kind, nullable = first.type, bool(first.nullable)
-    for one in having[1:]:
-        if _others(one) != _others(first):
-            raise IncompatibleError(f"column {first.name} has different attributes (character set, ON UPDATE …)")
     for one in (*having[1:], *([there] if there is not None else [])):
         try:
             kind = joined_type(kind, one.type)
         except IncompatibleError as error:
             raise IncompatibleError(f"column {first.name} is {error}") from None
         nullable = nullable or bool(one.nullable)
+    for one in having[1:]:
+        if _others(one) != _others(first):
+            raise IncompatibleError(f"column {first.name} has different attributes (character set, ON UPDATE …)")
     kind = next((one.type for one in (there, first) if one is not None and _plain(one.type) == _plain(kind)), kind)
     defaults = {_default(one) for one in having}
     default = next(iter(defaults)) if len(defaults) == 1 else None
@@ -207,12 +211,12 @@ def joined_column(
 
 
 def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:
-    """By name in lower case, the keys that refuse no row."""
+    """Return the keys that refuse no row, by name in lower case."""
     return {key.name.lower(): replace(key, generated=False) for key in table.keys if key.kind is KeyKind.PLAIN}
 
 
 def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
-    """The plain keys of all tables, by name. Raises IncompatibleError where two of one name differ."""
+    """Return the plain keys of all tables, by name. Raises IncompatibleError where two of one name differ."""
     found: dict[str, KeyDefinition] = {}
     for table in tables:
         for name, key in plain_keys(table).items():

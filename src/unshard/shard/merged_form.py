@@ -1,4 +1,4 @@
-"""A merged table as JSON: each structure is written once, as the SHOW CREATE TABLE of its product."""
+"""A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product."""
 
 from __future__ import annotations
 
@@ -17,28 +17,31 @@ from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import Form
 
 _ONE_NAME = "t"
-"""Shards of one structure differ in their names alone."""
+"""The table name in stored structures: shards of one structure differ only in their names."""
 
 
 def structure_text(table: TableDefinition, dialect: Dialect) -> str:
-    """The definition as it is stored; `structure_of` reads it back."""
+    """Return the text by which a definition is stored; `structure_of` reads it."""
     return show_create(table, _ONE_NAME, dialect)
 
 
 @lru_cache(maxsize=1024)
 def structure_of(text: str, dialect: Dialect) -> TableDefinition:
-    """The definition in a stored text."""
+    """Return the definition in a stored text."""
     return complete_table(read_show_create(text, dialect), _ONE_NAME, Surroundings(dialect))
 
 
 def to_form(merged: MergedTable) -> Form:
-    """JSON-ready form, read back by `from_form`."""
+    """Return the merged table in a form ready for JSON; `from_form` reads it."""
     texts: dict[str, int] = {}
+    known: dict[int, int] = {}  # by identity: `structure_of` gives the many shards of one structure one object
 
     def number(table: TableDefinition | None) -> int | None:
         if table is None:
             return None
-        return texts.setdefault(structure_text(table, merged.dialect), len(texts))
+        if id(table) not in known:
+            known[id(table)] = texts.setdefault(structure_text(table, merged.dialect), len(texts))
+        return known[id(table)]
 
     shards = [
         {
@@ -85,7 +88,7 @@ def to_form(merged: MergedTable) -> Form:
 
 
 def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
-    """Raises SyncError SYNC-075 for a form of a later version."""
+    """Return the merged table of a stored form. Raises SyncError SYNC-075 for a form of a later version."""
     version_of(form, "the record of a merged table", Where(table=str(target)))
     dialect = Dialect(form["dialect"])
 

@@ -1,4 +1,4 @@
-"""What a merged table is made of: its shards, their requests, changes of the target, and who makes them. Values."""
+"""The values that a merged table is made of: its shards, their requests, changes of the target, and the runner."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from unshard.shard.sequence import Form
 
 
 class ShardId(NamedTuple):
+    """One table of one source."""
+
     source: str
     table: TableName
 
@@ -22,10 +24,12 @@ class ShardId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StructureRequest:
-    """A statement that a shard has met: the structure behind it, and why it needs a `barrier`, empty where it doesn't.
+    """A statement that a shard has met and that the target does not have yet.
 
-    `id` is a word of its own, `ddls` are the statements with the target's names, `since` is ISO 8601. `forced`: a human
-    takes it on himself that old rows of the shard have other values in a new column.
+    `id` is unique. `after`: the shard's structure after the statement. `barrier`: why all shards must meet the
+    statement before it runs; empty where it may run by itself. `ddls`: the statements with the target's names. `since`:
+    when it was met, in ISO 8601. `forced`: a human accepts that old rows of the shard may have other values in a new
+    column.
     """
 
     id: str
@@ -38,8 +42,11 @@ class StructureRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedShard:
-    """`dropped`: columns of the target, in lower case, that this shard had and has dropped. `done`: the id of the last
-    request that came into force."""
+    """The record of one shard.
+
+    `structure`: the one in force. `dropped`: columns of the target, in lower case, that this shard had and has dropped.
+    `request`: what it waits with. `done`: the id of the last request that came into force.
+    """
 
     structure: TableDefinition
     dropped: frozenset[str] = frozenset()
@@ -49,10 +56,11 @@ class MergedShard:
 
 @dataclass(frozen=True, slots=True)
 class MergedChange:
-    """What brings the target from one structure to the next: a shard's request, all shards' at a barrier, or the
-    removal of columns that are leaving.
+    """A step of the target from one structure to the next.
 
-    `shards` are those whose requests come into force.
+    It is a shard's request, the request of all shards at a `barrier`, or the removal of leaving columns. `shards` are
+    those whose requests come into force; `after` and `rules` are the merged table's afterwards; `dropped` are the
+    columns removed.
     """
 
     shards: tuple[ShardId, ...]
@@ -64,7 +72,10 @@ class MergedChange:
 
 @dataclass(frozen=True, slots=True)
 class MergedDecision:
-    """`changes` may be made now, each by itself; `waits` tells of every other request why it waits."""
+    """The decision of `MergedTable.evaluate`.
+
+    `changes` may be made now, each by itself. `waits` has the reason why any other request waits.
+    """
 
     changes: tuple[MergedChange, ...] = ()
     waits: Mapping[ShardId, str] = field(default_factory=dict)
@@ -74,9 +85,10 @@ class MergedDecision:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """The source that makes a change just now. Empty `source`: it was taken out of the task in the middle of it.
+    """The source that makes a `change` of the target now.
 
-    `begun`: the intent that it had open then, for the next one to finish; the caller's own, in JSON.
+    `source` is empty where it was taken out of the task in the middle of the change. `begun` is the intent that it had
+    open then, for the next runner to finish; the caller's own form, in JSON.
     """
 
     source: str
@@ -86,7 +98,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class MergedColumns:
-    """The columns that a source writes rows by: the target structure of a version, its rules and leaving columns."""
+    """The columns by which a source writes rows: the target structure of a version, its rules and leaving columns."""
 
     version: int
     after: TableDefinition
@@ -94,7 +106,7 @@ class MergedColumns:
     leaving: frozenset[str]
 
     def fills(self, upstream: TableDefinition) -> dict[str, tuple[ColumnDefinition, Fill]]:
-        """What rows of a shard of this structure get in columns that it lacks, by name in lower case."""
+        """Return each column that such a shard lacks, with the value of its rows, by name in lower case."""
         own, found = names_of(upstream), {}
         for column in self.after.columns:
             name = column.name.lower()
@@ -105,5 +117,5 @@ class MergedColumns:
 
 
 def names_of(table: TableDefinition) -> frozenset[str]:
-    """The names of its columns in lower case."""
+    """Return the names of the table's columns, in lower case."""
     return frozenset(column.name.lower() for column in table.columns)

@@ -1,4 +1,7 @@
-"""What one statement of one shard is to a merged table: one that may run by itself, or one that needs a barrier. Pure.
+"""The effect of one shard's statement on a merged table. Pure.
+
+Decides whether it may change the table by itself or needs a barrier of all shards, and which statement brings the table
+from one structure to the next.
 
 | operation | kind |
 |---|---|
@@ -13,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unshard.schema.definition import ColumnDefinition, KeyKind, TableDefinition
+from unshard.model.table import TableName, quote_name
+from unshard.schema.definition import ColumnDefinition, Dialect, KeyKind, TableDefinition
 from unshard.schema.operations import (
     AddColumn,
     AddKey,
@@ -24,11 +28,12 @@ from unshard.schema.operations import (
     Operation,
     SetDefault,
 )
+from unshard.schema.text import column_text, default_text, key_text
 from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys
 
 
 def barrier_of(before: TableDefinition, after: TableDefinition, operations: Sequence[Operation]) -> str:
-    """Why the operations need a barrier, empty where they don't. `after` is the structure behind them."""
+    """Return why the operations need a barrier; empty if they don't. `after` is the structure after them."""
     added = {one.written.column.name.lower() for one in operations if isinstance(one, AddColumn)}
     dropped = {one.name.lower() for one in operations if isinstance(one, DropColumn)}
     if both := sorted(added & dropped):
@@ -95,7 +100,7 @@ def _change(before: ColumnDefinition | None, after: ColumnDefinition | None) -> 
 
 
 def _rest(before: TableDefinition, after: TableDefinition) -> str:
-    """What differs besides columns and plain keys."""
+    """Return the other differences, apart from columns and added or dropped plain keys; empty if nothing."""
 
     def rest(table: TableDefinition) -> TableDefinition:
         kept = tuple(replace(key, generated=False) for key in table.keys if key.kind is not KeyKind.PLAIN)
@@ -108,3 +113,44 @@ def _rest(before: TableDefinition, after: TableDefinition) -> str:
         if there is not None and there.columns != key.columns:
             return f"it changes the columns of key {key.name}"
     return ""
+
+
+# The statement that brings a merged table from one structure to the next.
+
+
+def difference(target: TableName, before: TableDefinition, after: TableDefinition, dialect: Dialect) -> str:
+    """Return one ALTER TABLE with all differences in columns and plain keys; empty if there are none."""
+    parts = _keys_dropped(before, after)
+    for column in before.columns:
+        if after.column(column.name) is None:
+            parts.append(f"DROP COLUMN {quote_name(column.name)}")
+    for column in after.columns:
+        there = before.column(column.name)
+        if there is None:
+            parts.append(f"ADD COLUMN {_text(column, after, dialect)}")
+        elif there != column:
+            parts += _modified(there, column, after, dialect)
+    known = plain_keys(before)
+    parts += [f"ADD {key_text(key)}" for name, key in plain_keys(after).items() if name not in known]
+    return f"ALTER TABLE {target.quoted} {', '.join(parts)}" if parts else ""
+
+
+def _keys_dropped(before: TableDefinition, after: TableDefinition) -> list[str]:
+    kept = plain_keys(after)
+    return [f"DROP INDEX {quote_name(key.name)}" for name, key in plain_keys(before).items() if name not in kept]
+
+
+def _modified(there: ColumnDefinition, column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> list[str]:
+    if replace(there, default=None) != replace(column, default=None):
+        return [f"MODIFY COLUMN {_text(column, table, dialect)}"]
+    if default_text(there, dialect) == default_text(column, dialect):
+        return []
+    name = quote_name(column.name)
+    if column.default is None and not column.nullable:
+        return [f"ALTER COLUMN {name} DROP DEFAULT"]
+    return [f"ALTER COLUMN {name} SET DEFAULT {default_text(column, dialect)}"]
+
+
+def _text(column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> str:
+    """Return the column's text with its character set, because the target's default may be another one."""
+    return column_text(column, replace(table, charset="", collation=""), dialect)

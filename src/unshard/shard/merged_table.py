@@ -2,15 +2,15 @@
 
 | word | meaning |
 |---|---|
-| shard | one table of one source that lands in the target table |
-| structure of a shard | what its changes are written to, as far as they go to the target |
+| shard | one table of one source that is routed to the target table |
+| structure of a shard | the structure of its changes, as far as they go to the target |
 | request | a statement that a shard has met and that is not in force yet; the shard's later changes wait |
-| target structure | the join of all shards (`shard.join`); what the target has, in the words of a source |
+| target structure | the join of all shards (`shard.join`); what the target has, in the dialect of a source |
 | rule | the value that rows of a shard get in a column which the shard lacks |
-| leaving column | one that no shard has any more; it is dropped when every source has stopped to write it |
+| leaving column | one that no shard has any more; it is dropped when no source writes it any more |
 
-`evaluate` is asked after every event: a statement, a new, dropped or stopped shard, a source that has taken note. It
-depends on the state alone, so the order of events does not matter where their outcome is the same.
+`evaluate` is called after every event: a statement, a shard that is new, dropped or stopped, a source that has noted a
+version. It depends on the state alone, so the order of events does not matter where their outcome is the same.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from unshard.shard.sequence import Form, same
 
 @dataclass(frozen=True, slots=True)
 class MergedTable:
-    """`after` is None before the first shard is known, in the words of `dialect`. `seen`: the columns that each source
-    writes by.
+    """The record of one target table.
 
-    `version` counts the changes of the target structure, its rules and its leaving columns; `leaving` tells since which
-    version a column is leaving.
+    `shards`: the source tables that are routed to it. `after`: the target structure, None before the first shard is
+    known. `rules`: by column, the SQL text of the value that rows of shards without it get. `leaving`: by column, the
+    version since which it is leaving. `version` counts the changes of the target structure, its rules and its leaving
+    columns. `seen`: the columns that each source writes by. `runner`: the source that changes the target now.
+    `dialect`: the one that the structures are written in.
     """
 
     target: TableName
@@ -56,15 +58,15 @@ class MergedTable:
 
     @property
     def sources(self) -> frozenset[str]:
+        """Sources that have a shard of the target."""
         return frozenset(shard.source for shard in self.shards)
 
     def register(self, shard: ShardId, structure: TableDefinition, there: Collection[str] = ()) -> MergedTable:
-        """A shard that is there with this structure; `there` are columns, in lower case, that the target has already.
+        """Add a shard that exists with this structure; `there` are the target's own columns, in lower case.
 
-        Nobody knows what its rows have in a column that it lacks and that has had no rule so far: it is taken for a
-        dropped one.
-
-        Raises IncompatibleError where no structure takes its rows and those of the others.
+        What the shard's rows have in a column that it lacks and that has had no rule so far is unknown, so the shard
+        counts as one that has dropped it. Raises IncompatibleError where no structure takes its rows and those of the
+        others.
         """
         if self.after is None:
             return self._to({shard: MergedShard(structure)}, structure, {})
@@ -79,19 +81,35 @@ class MergedTable:
                 shards[one] = replace(state, dropped=state.dropped | unknown)
         return self._to(shards, after, self.rules)
 
+    def copied(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
+        """Add a shard whose copy has this structure; the target gets the join before any of its rows. May be repeated.
+
+        Raises IncompatibleError where no structure takes its rows and those of the others.
+        """
+        shards = {**self.shards, shard: MergedShard(structure)}
+        if self.after is None:
+            return self._to(shards, structure, {})
+        return self._to(shards, *self._target(shards))
+
+    @property
+    def has_equal_shards(self) -> bool:
+        """True if every shard has the columns and keys of the target structure."""
+        forms = [self.after, *_distinct(self.shards)]
+        return all(one is not None and _form(one) == _form(forms[0]) for one in forms)
+
     @property
     def is_settled(self) -> bool:
-        """Whether all shards have the target structure, and none waits."""
+        """True if all shards have the target structure, and none waits."""
         waits = any(state.request is not None for state in self.shards.values())
         return not (waits or self.rules or self.leaving or self.runner is not None)
 
     @property
     def has_one_shard(self) -> bool:
-        """Whether the target has the rows of one table alone, whose statements are run as they are."""
+        """True if the target has the rows of a single table, whose statements are run as they are."""
         return len(self.shards) == 1
 
     def fits(self, shard: ShardId, structure: TableDefinition) -> str:
-        """What a new shard of this structure needs of the target that it has not; empty where it needs nothing."""
+        """Return why a new shard of this structure does not fit the target, in words; "" if it does."""
         if self.after is None:
             return ""
         try:
@@ -105,8 +123,24 @@ class MergedTable:
             "" if _columns(after) == _columns(self.after) else "columns of the target are narrower, or have no default"
         )
 
+    def lacks(self, source: str) -> bool:
+        """Return whether rows of this source's shards can't be written before the target's next change.
+
+        This is so after a shard has come back.
+        """
+        settled = next(iter(self._settling()), None) if self.after is not None else None
+        if self.after is None or settled is None:
+            return False
+        now, then = _columns(self.after), _columns(settled.after)
+        for own in _distinct({shard: state for shard, state in self.shards.items() if shard.source == source}):
+            if any(now.get(name) != then.get(name) for name in names_of(own)):
+                return True
+            if (settled.rules.keys() - self.rules.keys()) - names_of(own):
+                return True
+        return False
+
     def without(self, shard: ShardId) -> MergedTable:
-        """The shard was dropped, or its source has left the task. What it alone had is leaving."""
+        """Take out a shard that was dropped, or whose source has left the task. Columns only it had are leaving."""
         if shard not in self.shards:
             return self
         shards = {one: state for one, state in self.shards.items() if one != shard}
@@ -116,50 +150,51 @@ class MergedTable:
         return replace(self, seen=seen)._to(shards, self.after, self.rules)
 
     def ask(self, shard: ShardId, request: StructureRequest) -> MergedTable:
-        """The shard has met a statement, and all of its changes before it are in the target. May be said again."""
+        """Add the shard's request. The target has all of the shard's changes before it. May be repeated."""
         state = self.shards[shard]
         if state.done == request.id:
             return self
         return replace(self, shards={**self.shards, shard: replace(state, request=request)})
 
-    def force(self, shard: ShardId) -> MergedTable:
-        """A human takes it on himself that old rows of the shard have other values in the columns that it adds.
+    def force(self, shard: ShardId, *, skip: bool = False) -> MergedTable:
+        """Force the shard's request: a human accepts that its old rows have other values in the columns it adds.
 
-        Raises ShardError SHARD-050 where the shard waits for nothing that this would end.
+        `skip`: a human also accepts that the target goes without a statement that waits for all shards. Raises
+        ShardError SHARD-050 where the shard waits for nothing that this would end.
         """
         state = self.shards.get(shard)
         request = state.request if state is not None else None
-        forced = replace(request, forced=True) if request is not None and not request.barrier else None
+        forced = replace(request, barrier="", forced=True) if request and (skip or not request.barrier) else None
         if state is None or forced is None or not isinstance(self._admitted(shard, forced), MergedChange):
             raise ShardError("SHARD-050", Where(shard.source, str(shard.table)), values={"target": str(self.target)})
         return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
 
     def altered(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
-        """The shard has another structure by a statement that a human has left out on the target."""
+        """Give the shard another structure, by a statement that a human has left out on the target."""
         assert self.after is not None
         return self._to({**self.shards, shard: self._behind(shard, structure, "")}, self.after, self.rules)
 
     def renamed(self, names: Mapping[ShardId, ShardId]) -> MergedTable:
-        """Shards go on under other names."""
+        """Rename shards, each from its old id to its new one."""
         return replace(self, shards={names.get(one, one): state for one, state in self.shards.items()})
 
     def noted(self, source: str) -> MergedTable:
-        """The source writes by the columns of this version from here on."""
+        """Record that the source writes by the columns of this version from now on."""
         if source not in self.sources or self.after is None:
             return self
         columns = MergedColumns(self.version, self.after, self.rules, frozenset(self.leaving))
         return replace(self, seen={**self.seen, source: columns})
 
     def begun(self, source: str, change: MergedChange) -> MergedTable:
-        """The source makes the change; nobody else changes the target before it is done."""
+        """Make the source the runner of the change; no other source changes the target before it is done."""
         return replace(self, runner=Runner(source, change))
 
     def given_up(self, source: str) -> MergedTable:
-        """The source has run nothing of the change that it had begun."""
+        """Take back a change that the source has begun and run nothing of."""
         return replace(self, runner=None) if self.runner is not None and self.runner.source == source else self
 
     def take_out(self, source: str, begun: Form | None = None) -> MergedTable:
-        """The source is no part of the task any more. `begun`: the intent of this target's change that it has open."""
+        """Take the source out of the task. `begun`: the intent of this target's change that it has open."""
         left = self
         if self.runner is not None and self.runner.source == source:
             left = replace(self, runner=replace(self.runner, source="", begun=begun) if begun is not None else None)
@@ -168,7 +203,7 @@ class MergedTable:
         return left
 
     def done(self, change: MergedChange) -> MergedTable:
-        """The target has the change."""
+        """Record that the target has the change."""
         shards = dict(self.shards)
         for shard in change.shards:
             request = shards[shard].request if shard in shards else None  # its source may have been taken out
@@ -181,12 +216,12 @@ class MergedTable:
         return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
 
     def at_barrier(self, decision: MergedDecision, after: TableDefinition) -> MergedChange:
-        """The change that all shards wait for together; `after` is what their statement makes of the target."""
+        """Return the change of a barrier; `after` is the target structure after the statement of all shards."""
         kept = {name: rule for name, rule in self.rules.items() if name in names_of(after)}
         return MergedChange(decision.barrier, after, kept, barrier=True)
 
     def evaluate(self, silent: Collection[str] = ()) -> MergedDecision:
-        """What may run now, and why everything else waits. `silent`: sources whose shards are not known yet."""
+        """Decide what may run now, and why everything else waits. `silent`: sources whose shards are not known yet."""
         if self.after is None or self.runner is not None:
             why = f"{self.runner.source or 'nobody'} changes the target" if self.runner is not None else ""
             return MergedDecision(
@@ -214,7 +249,7 @@ class MergedTable:
         return MergedDecision(tuple(changes), waits)
 
     def _settling(self) -> list[MergedChange]:
-        """What the target lacks of the join without any request: a shard has come or gone, or all have a column."""
+        """Return the change that the join needs without a request: a shard came or went, or all have a column."""
         assert self.after is not None
         try:
             after, rules = self._target(self.shards)
@@ -227,6 +262,7 @@ class MergedTable:
         return source in self.seen and self.seen[source].version >= max(self.leaving.values())
 
     def _barred(self, at_barrier: tuple[ShardId, ...], silent: Collection[str]) -> str:
+        """Return why the requests at the barrier can't run yet; empty if they can."""
         if silent:
             return f"{', '.join(sorted(silent))}: not started, so nobody knows its tables"
         if missing := sorted(self.shards.keys() - set(at_barrier)):
@@ -240,7 +276,7 @@ class MergedTable:
         return f"columns are dropped first: {', '.join(sorted(self.leaving))}" if self.leaving else ""
 
     def _admitted(self, shard: ShardId, request: StructureRequest) -> MergedChange | str:
-        """The change by which the request comes into force, or why it can't."""
+        """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
         had, has = names_of(state.structure), names_of(request.after)
@@ -277,8 +313,8 @@ class MergedTable:
         return MergedShard(structure, gone, None, done)
 
     def _target(self, shards: Mapping[ShardId, MergedShard]) -> tuple[TableDefinition, dict[str, str]]:
-        """The target structure for these shards, and the rules. Raises IncompatibleError."""
-        tables = [state.structure for _, state in sorted(shards.items())]
+        """Return the target structure for these shards, and the rules. Raises IncompatibleError."""
+        tables = _distinct(shards)
         base = self.after or tables[0]
         rules: dict[str, str] = {}
         columns: list[ColumnDefinition] = []
@@ -302,7 +338,7 @@ class MergedTable:
     def _to(
         self, shards: Mapping[ShardId, MergedShard], after: TableDefinition, rules: Mapping[str, str]
     ) -> MergedTable:
-        """The same with this target structure: what is leaving follows from it."""
+        """Return the record with this target structure; the leaving columns and the version follow from it."""
         had = {name for state in shards.values() for name in names_of(state.structure)}
         gone = names_of(after) - had
         leaving = {name: self.leaving.get(name, self.version + 1) for name in gone}
@@ -312,8 +348,13 @@ class MergedTable:
         return replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version)
 
 
+def _distinct(shards: Mapping[ShardId, MergedShard]) -> list[TableDefinition]:
+    """Return the structures of the shards in their order, each object once: thousands of shards have few of them."""
+    return list({id(state.structure): state.structure for _, state in sorted(shards.items())}.values())
+
+
 def _rule(column: ColumnDefinition, tables: Collection[TableDefinition]) -> str:
-    """The rule of a column that a shard lacks from now on. Raises IncompatibleError where it has none."""
+    """Return the rule of a column that a shard lacks from now on. Raises IncompatibleError where it has none."""
     for table in tables:
         for key in table.keys:
             if key.kind.unique and column.name.lower() in key.columns:
@@ -330,6 +371,10 @@ def _plain_names(table: TableDefinition) -> frozenset[str]:
 
 def _columns(table: TableDefinition) -> dict[str, tuple[object, ...]]:
     return {one.name.lower(): (one.type, bool(one.nullable), one.default) for one in table.columns}
+
+
+def _form(table: TableDefinition | None) -> tuple[object, ...]:
+    return () if table is None else (_columns(table), {key.name.lower(): key for key in table.keys})
 
 
 def _left(rules: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:

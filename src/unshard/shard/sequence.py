@@ -1,6 +1,8 @@
-"""A table that went, or got another name, while changes of its group were held: what the log has of it stays readable.
+"""The DDL that a source table has met and its group has not resolved, and tables dropped or renamed meanwhile.
 
-Only the look for rows that have moved (`sync.moved`) asks for it: such a table is nobody's to wait for any more.
+A table that was dropped or renamed while changes of its group waited stays on record (`Gone`), so that its changes in
+the log stay readable. Only the search for rows that have moved (`sync/sharding/moved_rows.py`) needs that: nobody waits
+for such a table any more.
 """
 
 from __future__ import annotations
@@ -14,12 +16,9 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName, name_form, name_of
 from unshard.schema.lex import Token, TokenKind, tokens
 
-# The DDL that one source table has met and its sharding group has not resolved yet, in the order of the log.
-
-
 Form = dict[str, Any]
 Moved = Callable[[Location], Location]
-"""From a place in one server's log to the same in another's."""
+"""Translates a location in one server's log to the same location in another server's."""
 
 
 _LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
@@ -31,9 +30,10 @@ _SAME_WORDS = {"key": "index", "integer": "int"}
 
 
 def normalised(statement: str) -> str:
-    """What two statements have in common that do the same: no comments, blanks, quotes of names, case of words.
+    """Return a statement's text in a form that is equal for statements which do the same.
 
-    Nor what says how and not what (`ALGORITHM=…`, `LOCK=…`), a COLUMN that may be left out, another word for the same.
+    It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
+    `LOCK=…`), and a COLUMN that may be omitted; synonyms become one word.
     """
     return " ".join(map(_normal, _telling(tokens(statement))))
 
@@ -46,7 +46,7 @@ def _normal(token: Token) -> str:
 
 
 def _telling(found: Sequence[Token]) -> list[Token]:
-    """The tokens that tell what a statement does. In brackets `algorithm` is a column."""
+    """Return the tokens that say what a statement does. In brackets `algorithm` is a column's name."""
     kept: list[Token] = []
     at = depth = 0
     while at < len(found):
@@ -67,7 +67,10 @@ def _telling(found: Sequence[Token]) -> list[Token]:
 
 
 def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
-    """How many tokens say how it is done; 0 where these do not. Without `=` only where no name can stand."""
+    """Return how many tokens at the beginning say how the statement is run; 0 if they don't.
+
+    Without `=` they do so only where no name is possible.
+    """
     if len(found) == 3 and found[0].word in _MANNERS and found[1].is_symbol("="):
         return 3
     begins = bool(before) and (before[-1].is_symbol(",") or before[-1].is_symbol(")"))
@@ -75,7 +78,7 @@ def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
 
 
 def same(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two lists of statements are the same DDL."""
+    """Return whether two lists of statements are the same DDL."""
     return len(one) == len(other) and all(map(_equal, one, other))
 
 
@@ -85,9 +88,11 @@ def _equal(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DdlItem:
-    """One statement that a table has met: where it begins and ends in the log, and what it is on the target.
+    """A statement that a table has met.
 
-    `ddls` name the target table. `payload` is the caller's own, in JSON. `time`: when it was met, ISO 8601.
+    `begin`, `end`: where it lies in the log; where the table's copy has the statement, `end` is the copy's snapshot.
+    `ddls`: its statements, which name the target table. `payload`: the caller's own, in JSON. `time`: when it was met,
+    ISO 8601.
     """
 
     begin: Location
@@ -97,17 +102,18 @@ class DdlItem:
     time: str = ""
 
     def at(self, place: Location) -> DdlItem:
-        """The same statement as a table has it that begins its life behind it, at `place`."""
+        """Return the same statement for a table that was created after it, at `place`."""
         return DdlItem(place, place, self.ddls, self.payload, self.time)
 
     def moved(self, to: Moved) -> DdlItem:
-        """The same in another log."""
+        """Return the item with its locations in another server's log."""
         return replace(self, begin=to(self.begin), end=to(self.end))
 
     def __str__(self) -> str:
         return f"{'; '.join(self.ddls)} ({self.begin.position})"
 
     def to_dict(self) -> Form:
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "begin": place_form(self.begin),
             "end": place_form(self.end),
@@ -118,14 +124,15 @@ class DdlItem:
 
     @classmethod
     def from_dict(cls, form: Form) -> DdlItem:
+        """Read the form of `to_dict`."""
         begin, end = place_of(form["begin"]), place_of(form["end"])
         return cls(begin, end, tuple(form["ddls"]), form["payload"], form["time"])
 
 
 def side_by_side(name: str, mine: Sequence[DdlItem | str], other: str, theirs: Sequence[DdlItem | str]) -> str:
-    """Two lists under each other, number by number: `==` where both are the same DDL, `<>` where they differ.
+    """Return two lists under each other, number by number: `==` where both are the same DDL, `<>` where they differ.
 
-    Behind the first that differs, one that only one of them has is not marked.
+    After the first difference, a statement that only one list has is not marked.
     """
     lines, differ = [], False
     for number, (left, right) in enumerate(zip_longest(mine, theirs), 1):
@@ -144,7 +151,7 @@ def _statements(one: DdlItem | str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShardingSequence:
-    """Unresolved items of one table; the first is the one that its group resolves next."""
+    """The unresolved items of one table; the first is the one that its group resolves next."""
 
     items: tuple[DdlItem, ...] = ()
 
@@ -152,26 +159,27 @@ class ShardingSequence:
         return len(self.items)
 
     def statements(self) -> list[str]:
-        """One text an item, with its position."""
+        """Return one text an item, with its position."""
         return [str(item) for item in self.items]
 
 
 def place_form(place: Location) -> list[Any]:
-    """A location in JSON."""
+    """Return a location's form for JSON."""
     return [place.position.file, place.position.offset, place.gtid]
 
 
 def place_of(form: Sequence[Any]) -> Location:
-    """What `place_form` wrote."""
+    """Return the location of a form that `place_form` made."""
     file, offset, gtid = form
     return Location(Position(file, offset), gtid)
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """`at` is where: the begin of its DROP or RENAME. `became` is its new name, `last` the structure that it had there.
+    """A table that was dropped or renamed while changes of its group waited.
 
-    `met` are the statements before, as far as the group had them on record.
+    `at`: the begin of its DROP or RENAME. `became`: its new name, if it was renamed. `last`: the structure that it had
+    there. `met`: the statements that it had met before, as far as the group had them on record.
     """
 
     name: TableName
@@ -182,14 +190,15 @@ class Gone:
 
     @property
     def places(self) -> tuple[Location, ...]:
-        """All that is on record of the log."""
+        """All locations that are on record."""
         return (self.at, *(place for item in self.met for place in (item.begin, item.end)))
 
     def moved(self, to: Moved) -> Gone:
-        """The same in another log."""
+        """Return the record with its locations in another server's log."""
         return replace(self, at=to(self.at), met=tuple(item.moved(to) for item in self.met))
 
     def to_dict(self) -> Form:
+        """Return the JSON form, which `from_dict` reads."""
         became = name_form(self.became) if self.became is not None else None
         met = [item.to_dict() for item in self.met]
         return {
@@ -202,13 +211,14 @@ class Gone:
 
     @classmethod
     def from_dict(cls, form: Form) -> Gone:
+        """Read the form of `to_dict`."""
         became = name_of(form["became"]) if form["became"] is not None else None
         met = tuple(map(DdlItem.from_dict, form["met"]))
         return cls(name_of(form["name"]), place_of(form["at"]), became, form["last"], met)
 
 
 def kept_behind(gone: Sequence[Gone], first: Location | None) -> tuple[Gone, ...]:
-    """Those that lie behind the first place of the log that is needed; none where none is."""
+    """Return the dropped tables after `first`, from where the log is needed; none where no log is needed."""
     if first is None:
         return ()
     place = first.position

@@ -1,9 +1,9 @@
-"""What waits, for whom, since when and what helps: for `query-status` of one source and `shard-ddl-lock` of a task."""
+"""Shows what waits, for whom, since when, and what to do: for `query-status` and for `shard-ddl-lock`."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,23 +11,27 @@ from unshard.api.status import UnresolvedGroup
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.lock import Lock
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import Lock, LockKeeper, lock_id
+from unshard.shard.merged_parts import ShardId
+from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import DdlItem, same, side_by_side
 
 Groups = Mapping[str, ShardingGroup]
-"""By source, its unresolved group of the target; a source without one has met nothing."""
+"""The unresolved group of the target, by source. A source without one has met nothing."""
 
 
 def unresolved_groups(
     keeper: ShardingGroupKeeper, locks: Mapping[str, LockKeeper], listed: Sequence[str] = ()
 ) -> tuple[UnresolvedGroup, ...]:
-    """Of one source, the oldest first. `locks`: the targets' by their quoted names; `listed` as `waiting_locks`."""
+    """Return the unresolved groups of one source, the oldest first.
+
+    `locks`: the targets' locks, by quoted target name. `listed`: as in `waiting_locks`.
+    """
     return tuple(_group(group, locks.get(group.target.quoted), listed) for group in keeper.unresolved)
 
 
 def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> UnresolvedGroup:
-    """The group with `overdue` set where its DDL was met more than that before `now`, by the source's clock."""
+    """Return the group with `overdue` set if its DDL was met over `seconds` before `now`, by the source's clock."""
     late = bool(group.since) and (now - datetime.fromisoformat(group.since)).total_seconds() > seconds
     return group.model_copy(update={"overdue": late})
 
@@ -35,15 +39,18 @@ def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> Unresolved
 def waiting_locks(
     keeper: LockKeeper, groups: Groups, files: str = "", listed: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """DM's form of the locks of a target that somebody waits for, and ours behind it; `files` as `what_helps`.
+    """Return the locks of a target that a source waits for, in DM's form with fields of ours after DM's.
 
-    `listed`: the sources of the task's file, empty where that is not known.
+    `files`: as in `what_helps`. `listed`: the sources of the task's file, empty where it is not known.
     """
     return [_lock_form(keeper, lock, groups, files, listed) for lock in keeper.locks if _is_waited_for(keeper, lock)]
 
 
 def _is_waited_for(keeper: LockKeeper, lock: Lock) -> bool:
-    """Not run yet, or left without a source that has still to pass it: with another DDL, or late behind a human."""
+    """Return whether the lock is not executed, or a source has still to pass it.
+
+    Such a source has met another DDL, or is late after a human's decision.
+    """
     return not lock.executed or bool(lock.mismatched) or bool(lock.decision and lock.remain(keeper.needed(lock)))
 
 
@@ -64,7 +71,7 @@ def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str, liste
 
 
 def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None, listed: Sequence[str] = ()) -> str:
-    """Why the lock is not over, source by source; without their groups it is not known which tables are missing."""
+    """Return why the lock is not over, source by source. Without `groups` the missing tables are not known."""
     parts = [lock.decision] if lock.decision else []
     if lock.resolved and not lock.executed:
         parts.append(f"{lock.owner} runs it on the target")
@@ -83,7 +90,10 @@ def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None, listed: Seq
 
 
 def _unlisted(keeper: LockKeeper, lock: Lock, listed: Sequence[str]) -> tuple[str, ...]:
-    """The sources that are waited for, to meet the DDL or to run it, and that nobody starts by the task's file."""
+    """Return the sources that are waited for and not in the task's file, so that nobody starts them.
+
+    They have to meet the DDL, or as its owner to run it.
+    """
     waited = set(lock.remain(keeper.needed(lock)))
     if lock.resolved and not lock.executed and lock.owner:
         waited.add(lock.owner)
@@ -112,7 +122,10 @@ def _named(tables: Sequence[TableName]) -> str:
 
 
 def what_helps(keeper: LockKeeper, lock: Lock, files: str = "", listed: Sequence[str] = ()) -> str:
-    """The command for a human, and when. `files`: what it takes where there is no master, as it is typed."""
+    """Return the command for a human to run, and when to run it.
+
+    `files`: the command's arguments where there is no master, as they are typed.
+    """
     command = _command(keeper, files)
     if not lock.executed and (unlisted := ", ".join(_unlisted(keeper, lock, listed))):
         task = shlex.quote(keeper.task)
@@ -190,7 +203,7 @@ def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]
 
 
 def _other_than(source: str, item: DdlItem, lock: Lock) -> tuple[str, ...]:
-    """What the source has met and the lock's owner, under each other, where they differ."""
+    """Return the DDL of the source and that of the lock's owner under each other; empty where they are the same."""
     if same(item.ddls, lock.ddls):
         return ()
     return _lines(side_by_side(source, item.ddls, lock.owner, lock.ddls))
@@ -202,3 +215,91 @@ def _own_tables(group: ShardingGroup) -> str:
     if group.unsynced:
         return f"{group.source} has not met it in {_named(group.unsynced)}"
     return f"{group.source} has met it in all tables, and will report it"
+
+
+# Shows what waits in optimistic mode, why, and what to do: for `query-status` and for `shard-ddl-lock`.
+
+
+RUN_ON_OTHERS = "run the statement on the shards that have not met it, and start the sources that are not started"
+OTHER_STATEMENT = (
+    "where the statement can't be the one that the others have, leave it out with `unshard ctl binlog skip`, or give"
+    " another one with `unshard ctl binlog replace`, before the shard meets it"
+)
+
+
+def waits_of(merged: MergedTable, silent: Collection[str]) -> dict[ShardId, str]:
+    """Return why each request of the merged table is not in force. A request that may run waits for its source."""
+    decision = merged.evaluate(silent)
+    found = dict(decision.waits)
+    for change in decision.changes:
+        found |= dict.fromkeys(change.shards, f"{', '.join({one.source for one in change.shards})} runs it next")
+    return found | dict.fromkeys(decision.barrier, "all shards have met it; the next source that looks runs it")
+
+
+def leaves_of(merged: MergedTable) -> str:
+    """Return which columns are to be dropped next, and which sources that waits for; empty if there are none."""
+    if not merged.leaving:
+        return ""
+    since = max(merged.leaving.values())
+    late = sorted(one for one in merged.sources if one not in merged.seen or merged.seen[one].version < since)
+    waits = f"; {', '.join(late)} may still write them: start these sources" if late else ""
+    return f"no shard has {', '.join(sorted(merged.leaving))} any more: dropped next{waits}"
+
+
+def waiting_shards(
+    keeper: ShardingGroupKeeper, merged: Mapping[TableName, MergedTable], silent: Collection[str]
+) -> tuple[UnresolvedGroup, ...]:
+    """Return the groups of one source that have a waiting table, the oldest first."""
+    found = []
+    for group in keeper.unresolved:
+        table = merged.get(group.target)
+        waits = waits_of(table, silent) if table is not None else {}
+        reasons = []
+        for name in group.synced:
+            why = waits.get(ShardId(group.source, name), "the next look at the target")
+            reasons.append(f"{name}: {why}")
+        if group.behind:
+            reasons.append("what was held is read again")
+        items = [group.tables[name].sequence.items[0] for name in group.synced]
+        first = group.first
+        found.append(
+            UnresolvedGroup(
+                target=group.target.quoted,
+                DDLs=tuple(dict.fromkeys(ddl for item in items for ddl in item.ddls)),
+                first_location=str(first) if first is not None else "",
+                synced=tuple(name.quoted for name in group.synced),
+                unsynced=tuple(name.quoted for name in group.unsynced) if items else (),
+                since=min((item.time for item in items if item.time), default=""),
+                waits_for="; ".join(reasons),
+                help=f"{RUN_ON_OTHERS}; {OTHER_STATEMENT}" if items else "",
+                owner=table.runner.source if table is not None and table.runner is not None else "",
+            )
+        )
+    return tuple(found)
+
+
+def merged_locks(task: str, merged: MergedTable, silent: Collection[str]) -> list[dict[str, Any]]:
+    """Return DM's form of a lock where something waits in the merged table, else nothing; `mode` is optimistic."""
+    waits, leaving = waits_of(merged, silent), leaves_of(merged)
+    if not waits and not leaving and merged.runner is None:
+        return []
+    requests = {shard: state.request for shard, state in merged.shards.items() if state.request is not None}
+    since = min((one.since for one in requests.values() if one.since), default="")
+    parts = [f"{shard}: {why}" for shard, why in sorted(waits.items())] + ([leaving] if leaving else [])
+    if merged.runner is not None:
+        parts.append(f"{merged.runner.source or 'the next source'} changes the target")
+    return [
+        {
+            "ID": lock_id(task, merged.target),
+            "task": task,
+            "mode": "optimistic",
+            "owner": merged.runner.source if merged.runner is not None else "",
+            "DDLs": sorted({ddl for one in requests.values() for ddl in one.ddls}),
+            "synced": sorted({f"{shard.source}-{shard.table.quoted}" for shard in requests}),
+            "unsynced": sorted({f"{one.source}-{one.table.quoted}" for one in merged.shards.keys() - requests.keys()}),
+            "since": since,
+            "waitsFor": "; ".join(parts),
+            "mismatch": [],
+            "help": f"{RUN_ON_OTHERS}; {OTHER_STATEMENT}" if requests else "",
+        }
+    ]

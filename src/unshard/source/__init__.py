@@ -1,1 +1,1 @@
-"""The upstream server: snapshots and the replica stream. No row of it is changed."""
+"""The source server: snapshots and the replica stream. Nothing here changes a row of it."""

@@ -1,10 +1,11 @@
-"""The replica stream: what a server sends to a replica, as runs of checked binlog events.
+"""Reads the replica stream, which a server sends to a replica, as runs of checked binlog events.
 
-PyMySQL connects and logs in; from the dump command on, this module reads the socket itself into one buffer, and
-`kernels/packets` strips and checks the events in place. Called by the relay's one thread.
+PyMySQL connects and logs in. From the dump command on, this module reads the socket itself into one buffer, and
+`kernels/packets` strips and checks the events in place. Called by the relay's only thread.
 
-The server opens with an artificial ROTATE (which file, from where), then the file's format event: the real one when
-the file is asked for from its start, a copy with `log_pos` 0 otherwise. Each further file is announced the same way.
+The server opens the stream with an artificial ROTATE event, which names the file and the offset. The file's format
+event follows: the real one if the file is requested from its start, otherwise a copy with `log_pos` 0. Each further
+file is announced the same way.
 """
 
 from __future__ import annotations
@@ -46,21 +47,24 @@ _FAULTS = {packets.BAD_LENGTH: "RELAY-003", packets.BAD_POSITION: "RELAY-004", p
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The server goes on with this file from this offset (an artificial ROTATE)."""
+    """The server continues with this file from this offset (an artificial ROTATE)."""
 
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class FormatCopy:
-    """The format event of a file that is resumed in the middle; not to be written."""
+    """A copy of a file's format event, sent when the file is resumed in the middle.
+
+    It must not be written to the relay log.
+    """
 
     event: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEvents:
-    """Whole events, byte for byte those of the file at `position`. `data` is valid until the next piece is taken."""
+    """Whole events, byte for byte as in the file at `position`. `data` is valid until the next piece is taken."""
 
     position: Position
     data: memoryview
@@ -68,7 +72,7 @@ class ReplicaEvents:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing to append: the timeout passed, or a heartbeat came."""
+    """There is nothing to append: the timeout passed, or a heartbeat came."""
 
 
 Piece = Begin | FormatCopy | ReplicaEvents | Idle
@@ -77,9 +81,9 @@ Piece = Begin | FormatCopy | ReplicaEvents | Idle
 class ReplicaStream:
     """One connection that streams binlog events from `request.start` on.
 
-    The constructor connects, checks that the server is the expected one, registers and asks for the stream. Raises
-    SourceError 001 to 003, RelayError; `retryable` tells whether connecting anew may help. Not thread-safe, but
-    for `interrupt`.
+    The constructor connects, checks that the server is the expected one, registers and requests the stream. Raises
+    SourceError 001 to 003, RelayError; `retryable`: whether a new connection may help. Not thread-safe, except for
+    `interrupt`.
     """
 
     def __init__(self, endpoint: Endpoint, server: Server, request: ReplicaRequest) -> None:
@@ -106,14 +110,14 @@ class ReplicaStream:
 
     @property
     def position(self) -> Position:
-        """The end of the last event that was handed out; file "" before the server has named one."""
+        """The end of the last event that was returned. Its file is "" until the server has named one."""
         return Position(self._file, self.chain.position)
 
     def pieces(self, idle_seconds: float) -> Iterator[Piece]:
-        """The stream's pieces, without end; `Idle` at least each `idle_seconds` when nothing comes.
+        """Yield the stream's pieces, without end. Yields `Idle` at least every `idle_seconds` while nothing comes.
 
-        Raises RelayError: 001 (lost or silent for two heartbeats, retryable), 003 to 005 (damaged, a hole, a bad
-        checksum), or the server's refusal.
+        Raises RelayError: 001 (connection lost, or silent for two heartbeats; retryable), 003 to 005 (damaged event, a
+        gap, a bad checksum), or the server's refusal.
         """
         while True:
             if self._receive(idle_seconds):
@@ -145,7 +149,7 @@ class ReplicaStream:
         self._connection._execute_command(command[0], command[1:])
 
     def _receive(self, timeout: float) -> bool:
-        """Fill the buffer's rest with what the socket has; False when nothing came in time."""
+        """Fill the rest of the buffer with the bytes that the socket has. Returns False if none came in time."""
         left = self._to - self._from
         if left and self._from:
             self._view[:left] = bytes(self._view[self._from : self._to])
@@ -226,7 +230,7 @@ class ReplicaStream:
         return ReplicaEvents(at, memoryview(event))
 
     def _gather(self) -> ReplicaEvents:
-        """One event that is longer than the buffer should hold, joined from packets of at most 16 MiB."""
+        """Return one event that is too long for the buffer, joined from packets of at most 16 MiB."""
         header = self._take(4 + 1 + HEADER_LENGTH)
         length = int.from_bytes(header[:3], "little")
         size = int.from_bytes(header[14:18], "little")
@@ -271,9 +275,10 @@ class ReplicaStream:
 
 
 def _connect(endpoint: Endpoint) -> Any:
-    """A logged-in PyMySQL connection. Without `endpoint.tls` it is plain, as DM's is; session variables don't apply.
+    """Return a logged-in PyMySQL connection. The endpoint's session variables are not set on it.
 
-    With it, the certificate is checked against `ca` where that is given, the host's name is not (VERIFY_CA).
+    Without `endpoint.tls` the connection is not encrypted, as in DM. With it, the certificate is checked against `ca`
+    if that is given; the host's name is not checked (VERIFY_CA).
     """
     encryption: dict[str, Any] = {"ssl_disabled": True}
     try:
@@ -299,13 +304,13 @@ def _connect(endpoint: Endpoint) -> Any:
 
 
 def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    """The failure of TLS behind PyMySQL's "can't connect", or its "gone away" for one that comes with the login."""
+    """Return the TLS failure that PyMySQL reports as "can't connect", or as "gone away" if it comes with the login."""
     while error is not None and not isinstance(error, ssl.SSLError):
         error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
     return error
 
 
 def _driver_error(error: pymysql.MySQLError, endpoint: Endpoint) -> UnshardError:
-    if isinstance(error, pymysql.InternalError):  # PyMySQL's word for packets out of order
+    if isinstance(error, pymysql.InternalError):  # PyMySQL raises it for packets out of order
         return RelayError("RELAY-001", cause=str(error))
     return server_error(error, endpoint, "source", "the start of the replica stream")

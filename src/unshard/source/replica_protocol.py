@@ -1,4 +1,4 @@
-"""The words of the replica protocol: what is asked of the server, and how it says no. Pure."""
+"""The messages of the replica protocol: requests to the server, and its refusals. Pure."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ _ACCESS_DENIED = frozenset({1044, 1045, 1142, 1227})
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRequest:
-    """What is asked of the server.
+    """A request for a replica stream.
 
-    `start` is a position, or the text of a GTID set. The set must be one that a binlog file begins with: events of
-    a file's beginning that the set holds are not sent, and the stream calls that a hole. `uuid` names this replica.
+    Args:
+        start: a binlog position, or the text of a GTID set. The set must be one with which a binlog file begins: the
+            server omits events that the set holds, and the stream reports such an omission at a file's beginning as a
+            gap.
+        server_id, uuid: the identity of this replica.
+        heartbeat_seconds: how often the server sends a heartbeat while it has no events.
     """
 
     start: Position | str
@@ -43,7 +47,7 @@ class ReplicaRequest:
 
 
 def session_statements(server: Server, request: ReplicaRequest) -> list[str]:
-    """SET statements before the dump command, in order."""
+    """Return the SET statements to run before the dump command, in order."""
     nanoseconds = int(request.heartbeat_seconds * 1_000_000_000)
     statements = [
         f"SET @master_heartbeat_period = {nanoseconds}, @source_heartbeat_period = {nanoseconds}",
@@ -52,7 +56,7 @@ def session_statements(server: Server, request: ReplicaRequest) -> list[str]:
         f"SET @slave_uuid = '{request.uuid}', @replica_uuid = '{request.uuid}'",
     ]
     if server.flavour is Flavour.MARIADB:
-        statements.append("SET @mariadb_slave_capability = 4")  # GTID events come as they are
+        statements.append("SET @mariadb_slave_capability = 4")  # GTID events are sent unchanged
         if isinstance(request.start, str):
             gtids = str(server.gtid_set(request.start))
             statements.append(f"SET @slave_connect_state = '{gtids}', @slave_gtid_strict_mode = 1")
@@ -61,12 +65,12 @@ def session_statements(server: Server, request: ReplicaRequest) -> list[str]:
 
 
 def register_command(request: ReplicaRequest) -> bytes:
-    """COM_REGISTER_SLAVE: who asks, as SHOW REPLICAS will list it; no host, user or password is shown."""
+    """Return COM_REGISTER_SLAVE, which names this replica for SHOW REPLICAS. It shows no host, user or password."""
     return struct.pack("<BIBBBHII", _REGISTER_SLAVE, request.server_id, 0, 0, 0, 0, 0, 0)
 
 
 def dump_command(server: Server, request: ReplicaRequest) -> bytes:
-    """COM_BINLOG_DUMP, or COM_BINLOG_DUMP_GTID for a GTID set on MySQL."""
+    """Return COM_BINLOG_DUMP, or COM_BINLOG_DUMP_GTID for a GTID set on MySQL."""
     flags = _SEND_ANNOTATE_ROWS if server.flavour is Flavour.MARIADB else 0
     if isinstance(request.start, Position):
         if request.start.offset > _LARGEST_OFFSET:
@@ -80,7 +84,10 @@ def dump_command(server: Server, request: ReplicaRequest) -> bytes:
 
 
 def _gtid_data(gtids: MysqlGtidSet) -> bytes:
-    """The set as the server reads it; with a tag in it, in the form that PREVIOUS_GTIDS then has too."""
+    """Return the set in the server's encoding.
+
+    A set with a tag has the tagged form, which PREVIOUS_GTIDS then has too.
+    """
     tagged = any(":" in origin for origin, _ in gtids.origins)
     count = len(gtids.origins)
     data = [struct.pack("<Q", _TAGGED_FORM << 56 | count << 8 | _TAGGED_FORM if tagged else count)]
@@ -95,7 +102,10 @@ def _gtid_data(gtids: MysqlGtidSet) -> bytes:
 
 
 def rotate_target(event: bytes) -> tuple[str, int]:
-    """File and offset that a ROTATE event names. An artificial one may end in a CRC32 whatever the file has."""
+    """Return the file and the offset that a ROTATE event names.
+
+    An artificial ROTATE may end in a CRC32 even if the file's events have none.
+    """
     end = len(event)
     if zlib.crc32(event[:-4]) == int.from_bytes(event[-4:], "little"):
         end -= 4
@@ -103,14 +113,18 @@ def rotate_target(event: bytes) -> tuple[str, int]:
 
 
 def format_has_checksum(event: bytes) -> bool:
-    """Whether the events after this format event end in a CRC32; its own last byte before the CRC32 says so."""
+    """Return whether the events after this format event end in a CRC32.
+
+    It is the last byte before the format event's own CRC32.
+    """
     return event[-5] == 1
 
 
 def same_format(one: bytes, other: bytes) -> bool:
-    """Whether two format events are of the same file: all equal but `log_pos`, flags, `created` and the CRC32.
+    """Return whether two format events belong to the same file.
 
-    The server changes those four in the copy that it sends for a resumed file; the header's time is the file's own.
+    `log_pos`, the flags, `created` and the CRC32 are not compared: the server changes those four in the copy that it
+    sends for a resumed file. The time in the header is compared, as it is the file's own.
     """
     created = HEADER_LENGTH + 2 + 50
     return (
@@ -121,7 +135,7 @@ def same_format(one: bytes, other: bytes) -> bool:
 
 
 def refusal(payload: bytes, where: Where) -> UnshardError:
-    """The error that an ERR packet stands for."""
+    """Return the error that an ERR packet reports."""
     number = int.from_bytes(payload[1:3], "little")
     text = payload[9:] if payload[3:4] == b"#" else payload[3:]
     message = text.decode("utf-8", "replace")
@@ -138,7 +152,7 @@ def refusal(payload: bytes, where: Where) -> UnshardError:
 
 
 def _fatal_code(message: str) -> str:
-    """Error 1236 has many meanings, told apart by its text alone."""
+    """Return our code for error 1236, which has many causes that only its text distinguishes."""
     if "same server" in message:
         return "RELAY-011"
     if "could not find first log file" in message or "purged" in message or "not in the master's binlog" in message:

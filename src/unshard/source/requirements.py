@@ -1,6 +1,6 @@
-"""What a source must offer before it can be followed, checked at the start with an error for each lack.
+"""The requirements that a source must meet before its binlog can be followed, each with an error of its own.
 
-A password that is refused and a server that is down are found by `mysql.connection`.
+A refused password and an unreachable server are found by `mysql.connection`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from unshard.mysql.grants import Grants
 
 
 def status_name(server: Server) -> str:
-    """The privilege to ask where the binlog is, by the name that the server grants it under."""
+    """Return the name of the privilege to ask for the binlog's position, as the server grants it."""
     renamed = server.flavour is Flavour.MARIADB and server.version >= (10, 5, 2)
     return "BINLOG MONITOR" if renamed else "REPLICATION CLIENT"
 
 
 def check_requirements(connection: Any, server: Server, source: str) -> None:
-    """Raise the first lack of this source: binlog off, its format, a missing privilege.
+    """Raise an error for the first requirement that the source does not meet: the binlog, its format, a privilege.
 
-    `connection` is one that `mysql.connection.session` watches over. Reads only, so it may be called at any time.
+    `connection` comes from `mysql.connection.session`. Only reads, so it may be called at any time.
     """
     where = Where(source=source)
     settings = {
@@ -46,31 +46,35 @@ def check_requirements(connection: Any, server: Server, source: str) -> None:
 
 
 def missing_privileges(grants: Grants, server: Server) -> tuple[str, ...]:
-    """The privileges that following a binlog takes and the session lacks, by the server's names.
+    """Return the privileges that following the binlog needs and the session lacks, by the server's names for them.
 
-    REPLICATION SLAVE and the binlog's status must be granted on `*.*`, SELECT on anything at all: which tables are
-    needed only the task knows.
+    REPLICATION SLAVE and the privilege for the binlog's status must be granted on `*.*`. SELECT suffices on anything at
+    all, because only the task knows which tables it needs.
     """
     missing = replication_privileges(grants, server)
     return missing if grants.anywhere("SELECT") else (*missing, "SELECT")
 
 
 def replication_privileges(grants: Grants, server: Server) -> tuple[str, ...]:
-    """Those of REPLICATION SLAVE and the binlog's status that are missing. SUPER brings the latter."""
+    """Return those of REPLICATION SLAVE and the privilege for the binlog's status that are missing.
+
+    SUPER includes the latter.
+    """
     slave = () if grants.everywhere("REPLICATION SLAVE") else ("REPLICATION SLAVE",)
     return (*slave, *status_privilege(grants, server))
 
 
 def status_privilege(grants: Grants, server: Server) -> tuple[str, ...]:
-    """The privilege to ask for the binlog's end, if it is missing: a dump needs it too."""
+    """Return the privilege to ask for the binlog's end if it is missing. A dump needs it too."""
     client = status_name(server)
     return () if grants.everywhere(client) or grants.everywhere("SUPER") else (client,)
 
 
 def check_holds(connection: Any, server: Server, gtid: str, source: str) -> None:
-    """Raise RelayError 030 when the server's binlog never had all of `gtid`, naming what it lacks.
+    """Raise RelayError 030 if the server's binlog never contained all of `gtid`; the error names the missing GTIDs.
 
-    For a server that the source has failed over to: what the target holds beyond it was lost upstream.
+    Called for the server that a source has failed over to: changes in the target that this server never had were lost
+    upstream.
     """
     if server.flavour is Flavour.MARIADB:
         ((state,),) = rows(connection, "SELECT @@global.gtid_binlog_state")
@@ -88,7 +92,7 @@ def check_holds(connection: Any, server: Server, gtid: str, source: str) -> None
 
 
 def check_available(connection: Any, position: Position, source: str) -> None:
-    """Raise RelayError 010 when the source no longer has the file of `position`, naming the oldest that it has."""
+    """Raise RelayError 010 if the source no longer has the file of `position`; the error names its oldest file."""
     names = [log.name for log in binary_logs(connection)]
     if position.file not in names:
         oldest = names[0] if names else "none"

@@ -1,7 +1,7 @@
-"""Consistent views of a source and the binlog location that belongs to each.
+"""Consistent snapshots of a source, each with its binlog location.
 
-MariaDB tells the binlog position of a snapshot from inside it (`binlog_snapshot_file`, `binlog_snapshot_position`), so
-no lock is needed there; MySQL's position is only sure while a lock holds writers back. See ADR 0003.
+MariaDB reports a snapshot's binlog position from within it (`binlog_snapshot_file`, `binlog_snapshot_position`), so no
+writer is blocked. On MySQL the position is only certain while a lock blocks writers. See ADR 0003.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import MySQLdb
 
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
+from unshard.mysql.failures import lacks_user_locks
 from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify, version_of
 
 _PATIENT_SECONDS = 28_800
@@ -23,25 +28,35 @@ _KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 _LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
 _XA_PATIENCE_SECONDS = 20.0
 _XA_GRACE_SECONDS = 0.5
+_FILE, _OFFSET, _XA_COMMITS = "binlog_snapshot_file", "binlog_snapshot_position", "com_xa_commit"
+_STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ('{_FILE}', '{_OFFSET}', '{_XA_COMMITS}')"
+_TURN = "unshard snapshot"
+"""The name of the server's user lock (GET_LOCK) of which only one of Unshard's snapshots at a time has hold."""
+
+_TURN_SECONDS = 10
+"""The longest wait for it: a process that is frozen may hold it for hours."""
+
+_EQUAL_READS = 3
+_MOST_READS = 1000
 _SINCE = {
     Flavour.MARIADB: (
         ("max_statement_time", "0", (10, 1, 1)),
-        ("system_versioning_asof", "DEFAULT", (10, 3, 4)),  # the rows of now, whatever the source shows others
+        ("system_versioning_asof", "DEFAULT", (10, 3, 4)),  # current rows, whatever the server's global setting is
     ),
     Flavour.MYSQL: (
         ("max_execution_time", "0", (5, 7, 8)),
         ("information_schema_stats_expiry", "0", (8, 0, 3)),
     ),
 }
-"""What else a reader sets, by flavour, and the first version that knows the variable."""
+"""Further session variables of a reader, by flavour, each with the first version that knows it."""
 _COUNTER = re.compile(r" AUTO_INCREMENT=(\d+)")
 
 
 def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
-    """A connection for dumping: UTC, REPEATABLE READ, empty sql_mode whatever the user's session says.
+    """Return a connection for dumping: UTC, REPEATABLE READ and an empty sql_mode, whatever the user's variables are.
 
-    An empty sql_mode gives SHOW CREATE TABLE in backticks and CHAR values without padding, as the binlog has
-    them. Time limits on statements and idle streams are lifted for this session.
+    With an empty sql_mode, SHOW CREATE TABLE uses backticks and CHAR values have no padding, as in the binlog. Limits
+    on the time of statements and on idle streams are lifted for this session.
     """
     connection = connect(endpoint, "source", text=text, patience_seconds=READ_SECONDS)
     settings = {
@@ -60,67 +75,109 @@ def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
 
 
 def ask(connection: Any, statement: str) -> list[list[str]]:
-    """All rows of a small statement as text, on either kind of connection; NULL is "". Raises MySQLdb.Error."""
+    """Return all rows of a statement with a small result as text, on either kind of connection.
+
+    NULL becomes "". Raises MySQLdb.Error.
+    """
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return [[_text(value) for value in row] for row in cursor.fetchall()]
 
 
 def start_snapshot(connection: Any) -> None:
-    """Fix the connection's view of all InnoDB tables at this moment; a snapshot that was open ends."""
+    """Start a consistent snapshot of all InnoDB tables on the connection. A snapshot that is open on it ends."""
     ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
 
 def snapshot_apart_from_xa(
     snapshot: Any, plain: Any, patience: float = _XA_PATIENCE_SECONDS, grace: float = _XA_GRACE_SECONDS
 ) -> Location:
-    """Start a snapshot of a MariaDB connection at a moment when no XA COMMIT is under way; where it stands.
+    """Start a snapshot on a MariaDB connection while no XA COMMIT is in progress. Returns the snapshot's location.
 
-    The server writes XA COMMIT to the binlog first and makes the rows visible then: a snapshot between both stands
-    behind rows that it doesn't hold. So none may begin while the snapshot is taken (its counter stands still), and
-    what was prepared before must still be so `grace` seconds after it. Tried again for `patience` seconds.
-
-    Raises DumpError DUMP-011 where the source is never that quiet, SourceError SOURCE-020.
+    The server writes XA COMMIT to the binlog first and makes the rows visible afterwards, so a snapshot taken in
+    between has a location after rows that it does not contain. Therefore no XA COMMIT may begin while the snapshot is
+    taken (its counter does not change), and the XA transactions that were prepared before must still be prepared
+    `grace` seconds after it. Tries again for `patience` seconds. `plain` is a second connection to the same server.
+    Raises DumpError DUMP-011 if the source is never that quiet, DUMP-013, SourceError SOURCE-020.
     """
     deadline = time.monotonic() + patience
     while True:
-        begun, prepared = _xa_commits(plain), _prepared_xids(plain)
-        start_snapshot(snapshot)
-        location = snapshot_location(snapshot, plain)
-        if prepared:
-            time.sleep(grace)
-        if prepared <= _prepared_xids(plain) and _xa_commits(plain) == begun:
-            return location
+        with _turn(plain) as alone:
+            begun, prepared = _status(plain)[_XA_COMMITS], _prepared_xids(plain)
+            start_snapshot(snapshot)
+            position, ended = _read_position(snapshot, _EQUAL_READS if alone else 2 * _EQUAL_READS)
+        if ended == begun:
+            location = _location_at(plain, position)
+            if prepared:
+                time.sleep(grace)
+            if prepared <= _prepared_xids(plain):
+                return location
         if time.monotonic() >= deadline:
             raise DumpError("DUMP-011", values={"seconds": f"{patience:g}"})
 
 
-def _xa_commits(connection: Any) -> str:
-    """How many XA COMMIT statements have begun on the server."""
-    return ask(connection, "SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")[0][1]
+@contextmanager
+def _turn(connection: Any) -> Iterator[bool]:
+    """Take the server's user lock that separates Unshard's snapshots. Yields whether it was taken.
+
+    It is not taken after `_TURN_SECONDS`, nor on a Galera cluster that has no user locks (MariaDB 10.6.13, for
+    example).
+    """
+    try:
+        held = ask(connection, f"SELECT GET_LOCK('{_TURN}', {_TURN_SECONDS})") == [["1"]]
+    except MySQLdb.Error as error:
+        if not lacks_user_locks(error):
+            raise
+        held = False
+    try:
+        yield held
+    finally:
+        if held:
+            ask(connection, f"SELECT RELEASE_LOCK('{_TURN}')")
+
+
+def _status(connection: Any) -> dict[str, str]:
+    """Return the status variables of a snapshot by name in lower case. The binlog's are absent without a binlog."""
+    return {name.lower(): value for name, value in ask(connection, _STATUS)}
+
+
+def _read_position(snapshot: Any, wanted: int) -> tuple[Position, str]:
+    """Return the binlog position of a MariaDB connection's open snapshot, and the number of XA COMMITs begun by now.
+
+    The server keeps the position that a SHOW STATUS is about to return in memory that all sessions share. So a SHOW
+    STATUS of another session at the same instant can put its own position in place of this one, with which changes
+    would be lost: MariaDB 10.11 did so in up to 1 of 100 reads while three sessions read its status all the time. It
+    is only believed when the `wanted` number of reads in a row agree. Raises DumpError DUMP-013 if they don't,
+    SourceError SOURCE-020 if the server writes no binlog.
+    """
+    last, equal = ("", ""), 0
+    for _ in range(_MOST_READS):
+        status = _status(snapshot)
+        found = status.get(_FILE, ""), status.get(_OFFSET, "")
+        if not found[0]:
+            raise SourceError("SOURCE-020")
+        last, equal = found, equal + 1 if found == last else 1
+        if equal == wanted:
+            return Position(found[0], int(found[1])), status[_XA_COMMITS]
+    raise DumpError("DUMP-013", values={"reads": _MOST_READS})
 
 
 def _prepared_xids(connection: Any) -> Counter[tuple[str, ...]]:
-    """The XA transactions that are prepared; one that is being committed is among them until it is done.
+    """Return the prepared XA transactions. A transaction that is being committed is listed until it is done.
 
-    Before 10.3.3 the server sends the bytes of an xid as text, with a question mark for those that are none: two xids
-    may look the same.
+    Before 10.3.3 the server sends the bytes of an xid as text, with a question mark for bytes that are not text, so two
+    xids may look the same.
     """
     return Counter(tuple(row) for row in ask(connection, "XA RECOVER /*M!100303 FORMAT='SQL' */"))
 
 
-def snapshot_location(snapshot: Any, plain: Any) -> Location:
-    """Where the open snapshot of a MariaDB connection stands in the binlog; `plain` asks for its GTID set.
+def _location_at(plain: Any, position: Position) -> Location:
+    """Return the location of a snapshot with this position.
 
-    BINLOG_GTID_POS reads the binlog file from its start, so it is only asked when the binlog has grown since: while
-    its end is still at the snapshot, the set in memory, read before looking at the end, is that of the snapshot.
-    Raises SourceError SOURCE-020 where the server writes no binlog.
+    BINLOG_GTID_POS reads the binlog file from its start, so it is used only if the binlog has grown since the
+    snapshot. While the binlog's end is still the snapshot's position, the server's current GTID set, read before the
+    end, is that of the snapshot.
     """
-    status = {name.lower(): value for name, value in ask(snapshot, "SHOW STATUS LIKE 'binlog_snapshot_%'")}
-    file = status.get("binlog_snapshot_file", "")
-    if not file:
-        raise SourceError("SOURCE-020")
-    position = Position(file, int(status["binlog_snapshot_position"]))
     executed = ask(plain, "SELECT @@global.gtid_binlog_pos")[0][0]
     end = ask(plain, "SHOW MASTER STATUS")[0]
     at_end = Position(end[0], int(end[1])) == position
@@ -128,7 +185,7 @@ def snapshot_location(snapshot: Any, plain: Any) -> Location:
 
 
 def locate(connection: Any) -> Location:
-    """The end of the source's binlog now. Raises SourceError SOURCE-020 where the server writes none."""
+    """Return the current end of the source's binlog. Raises SourceError SOURCE-020 if the server writes none."""
     location = current_location(connection, identify(connection))
     if location is None:
         raise SourceError("SOURCE-020")
@@ -136,24 +193,24 @@ def locate(connection: Any) -> Location:
 
 
 def next_counter(connection: Any, table: TableName) -> int | None:
-    """The table's next AUTO_INCREMENT value, or None while it has none or has never counted."""
+    """Return the table's next AUTO_INCREMENT value; None if it has no such column, or its counter was never used."""
     ((_, statement),) = ask(connection, f"SHOW CREATE TABLE {table.quoted}")
     return counter_of(statement)
 
 
 def counter_of(create_sql: str) -> int | None:
-    """The AUTO_INCREMENT option behind the column list of a CREATE TABLE statement."""
+    """Return the AUTO_INCREMENT option after the column list of a CREATE TABLE statement; None if there is none."""
     found = _COUNTER.search(create_sql, create_sql.rindex("\n)") if "\n)" in create_sql else 0)
     return int(found[1]) if found else None
 
 
 def list_names(connection: Any) -> tuple[TableName, ...]:
-    """The names of all base tables that the server has now, system schemas included."""
+    """Return the names of all base tables that the server has now, those of system schemas included."""
     return tuple(sorted(TableName(schema, table) for schema, table in ask(connection, _LISTING)))
 
 
 def create_database_statement(connection: Any, schema: str) -> str:
-    """SHOW CREATE DATABASE."""
+    """Return the output of SHOW CREATE DATABASE."""
     ((_, statement),) = ask(connection, f"SHOW CREATE DATABASE {quote_name(schema)}")
     return statement
 

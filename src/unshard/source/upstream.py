@@ -1,22 +1,36 @@
-"""How far the source is, for those who show lag. Asked on a connection of its own, at most every few seconds."""
+"""The position of a source's binlog: its newest location, and the first transaction at or after a point in time.
+
+The newest location, from which lag is computed, is read on a separate connection, at most every few seconds.
+`start-time` begins at the first transaction of a time.
+"""
 
 from __future__ import annotations
 
+import random
+import struct
 import time
+import uuid
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from unshard.errors import RelayError, Where
 from unshard.model.position import Location, Position
-from unshard.mysql.connection import rows
-from unshard.mysql.flavour import BinaryLog, Server, binary_logs, executed_gtids
+from unshard.mysql.connection import Endpoint, rows
+from unshard.mysql.flavour import BinaryLog, Server, binary_logs, current_location, executed_gtids
+from unshard.source.replica import Idle, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """The source's newest position, and the sizes of the binlog files it has.
+    """The source's newest position and its binlog files.
 
-    The GTID set of `location` was read just after the position and may hold a little more. `time` is what the
-    server's clock said just before (unix seconds), while our monotonic clock said `seen`.
+    Args:
+        location: the newest position. Its GTID set was read just after the position and may contain a little more.
+        logs: the binlog files with their sizes in bytes.
+        time: the server's clock just before, in Unix seconds.
+        seen: our monotonic clock at that moment.
     """
 
     location: Location
@@ -25,7 +39,7 @@ class Upstream:
     seen: float
 
     def backlog_bytes(self, at: Position) -> int:
-        """Bytes of binlog from `at` to the newest position; 0 when `at` is there or beyond."""
+        """Return the bytes of binlog from `at` to the newest position; 0 if `at` is there or beyond."""
         end = self.location.position
         total = 0
         for log in self.logs:
@@ -37,7 +51,10 @@ class Upstream:
 
 
 def read_upstream(connection: Any, server: Server) -> Upstream | None:
-    """The state of now, or None where the binlog is off. Driver errors come as they are (see `session`)."""
+    """Return the source's current state; None if its binlog is off.
+
+    Driver errors are not translated (see `session`).
+    """
     seen = time.monotonic()
     ((clock,),) = rows(connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
     logs = binary_logs(connection)
@@ -45,3 +62,70 @@ def read_upstream(connection: Any, server: Server) -> Upstream | None:
         return None
     newest = Location(Position(logs[-1].name, logs[-1].size), executed_gtids(connection, server))
     return Upstream(newest, logs, float(clock), seen)
+
+
+# Finds the first transaction in a server's binlog at or after a point in time.
+
+
+_GTIDS = frozenset({33, 34, 42, 162})
+"""GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
+_HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length
+_IDLE_SECONDS = 1.0
+
+
+def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: float) -> Position | None:
+    """Return the position of the first transaction whose timestamp is `moment` or later; None if there is none.
+
+    `moment` is Unix time; binlogs have whole seconds. A binary search reads the first event of a few files, then one
+    file is read through. Raises RelayError RELAY-010 if files that may hold the transaction are purged, and the errors
+    of the stream: SourceError, RelayError.
+    """
+    files, newest = [log.name for log in binary_logs(connection)], current_location(connection, server)
+    if not files or newest is None:
+        return None
+    low, high = 0, len(files)  # `low` becomes the last file that began before the moment, or the first
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _began(endpoint, server, files[middle]) < moment:
+            low = middle
+        else:
+            high = middle
+    first = Position(files[0])
+    if low == 0 and first.number > 1 and _began(endpoint, server, files[0]) > moment:
+        raise RelayError("RELAY-010", Where(position=str(first)), "the time is before the oldest binlog file")
+    return _first_from(endpoint, server, files[low], moment, newest.position)
+
+
+def _began(endpoint: Endpoint, server: Server, file: str) -> int:
+    with closing(_stream(endpoint, server, file)) as stream:
+        for piece in stream.pieces(_IDLE_SECONDS):
+            if isinstance(piece, ReplicaEvents):
+                return int(_HEADER.unpack_from(piece.data)[0])
+    raise AssertionError("the stream has no end")
+
+
+def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, newest: Position) -> Position | None:
+    """Return the position as `position_at`, starting at `file`.
+
+    Returns None only after everything before `newest` has been read, however long the source is silent meanwhile.
+    """
+    reached = Position(file)
+    with closing(_stream(endpoint, server, file)) as stream:
+        for piece in stream.pieces(_IDLE_SECONDS):
+            if not isinstance(piece, Idle):
+                reached = stream.position
+            elif reached >= newest:
+                return None
+            if isinstance(piece, ReplicaEvents):
+                offset, data = 0, piece.data
+                while offset + HEADER_LENGTH <= len(data):
+                    timestamp, kind, _, length = _HEADER.unpack_from(data, offset)
+                    if kind in _GTIDS and timestamp >= moment:
+                        return Position(piece.position.file, piece.position.offset + offset)
+                    offset += length
+    raise AssertionError("the stream has no end")
+
+
+def _stream(endpoint: Endpoint, server: Server, file: str) -> ReplicaStream:
+    request = ReplicaRequest(Position(file), random.randint(1 << 20, (1 << 32) - 1), str(uuid.uuid4()))
+    return ReplicaStream(endpoint, server, request)

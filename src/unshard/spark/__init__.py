@@ -1,1 +1,1 @@
-"""Spark sessions and jobs: the only importer of pyspark."""
+"""Spark sessions and jobs. The only package that imports pyspark."""

@@ -1,4 +1,4 @@
-"""Where Spark is: what its master's URL says, and whether anything listens there. Pure but for `check_reachable`."""
+"""Interprets the URL of a Spark master, and checks that something listens there. Pure, except for `check_reachable`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LOOPBACK = ("127.", "localhost", "[::1]")
 
 
 def is_remote(master: str) -> bool:
-    """Whether it is the URL of a Spark Connect server."""
+    """Return whether the URL is that of a Spark Connect server."""
     return master.startswith(REMOTE)
 
 
 def local_slots(master: str) -> int:
-    """How many tasks a `local[…]` master runs at once; 0 for a cluster's."""
+    """Return how many tasks a `local[…]` master runs at a time; 0 for a cluster's master."""
     found = _LOCAL.match(master)
     if found is None:
         return 0
@@ -35,18 +35,18 @@ def local_slots(master: str) -> int:
 
 
 def is_loopback(master: str) -> bool:
-    """Whether executors are on this machine, and nothing has to listen beyond it."""
+    """Return whether the executors are on this machine, so that nothing has to listen beyond it."""
     places = list(_places(master))
     return bool(local_slots(master)) or (bool(places) and all(host.startswith(_LOOPBACK) for host, _ in places))
 
 
 def shown(master: str) -> str:
-    """The URL without its parameters: a token may stand there."""
+    """Return the URL without its parameters, which may contain a token."""
     return master.split(";")[0].rstrip("/") if is_remote(master) else master
 
 
 def without_secrets(text: str, master: str, conf: Mapping[str, str]) -> str:
-    """A message in which no parameter of the URL and no secret of the settings can be read."""
+    """Return a message in which the URL's parameters and the secrets of the settings are hidden."""
     secrets = [pair.partition("=")[2] for pair in master.split(";")[1:]]
     secrets += [value for name, value in conf.items() if is_secret(name)]
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
@@ -55,9 +55,9 @@ def without_secrets(text: str, master: str, conf: Mapping[str, str]) -> str:
 
 
 def check_reachable(master: str) -> None:
-    """Raises EngineError ENGINE-004 where nothing listens at any address of the URL. Spark itself tries for a minute.
+    """Raise EngineError ENGINE-004 if nothing listens at any address of the URL. Spark itself would try for a minute.
 
-    A `local`, `yarn` or `k8s://` master is left to Spark.
+    A `local`, `yarn` or `k8s://` master is not checked.
     """
     reasons = []
     for host, port in _places(master):
@@ -78,11 +78,11 @@ def _places(master: str) -> Iterator[tuple[str, int]]:
             yield (host, int(port)) if colon else (place, _CONNECT_PORT)
 
 
-# Whether there is a Java to start Spark with.
+# The check for a Java to start Spark with.
 
 
 def check_java(master: str) -> None:
-    """Raises EngineError ENGINE-012 where Spark's driver is to run here and there is no Java. Starts nothing."""
+    """Raise EngineError ENGINE-012 if Spark's driver is to run here and there is no Java. Starts no process."""
     home = os.environ.get("JAVA_HOME")
     if is_remote(master):
         return

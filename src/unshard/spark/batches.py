@@ -1,4 +1,4 @@
-"""The barrier inside a task of a barrier stage."""
+"""Runs a batch as one Spark job, by either exchange; a small one in the driver's process."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from unshard.errors import UnshardError, error_from_dict
+from unshard.errors import EngineError, UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.spark.alive import failure
+from unshard.retry import given_up_by
 from unshard.spark.folders import sees
-from unshard.spark.jobs import Task, bring_home, counted, run_tasks, settle, tagged
-from unshard.sync.batch.plan import BatchPlan, Range
+from unshard.spark.jobs import Task, bring_home, counted, failure, run_tasks, settle, tagged
+from unshard.spark.lazy import LazySession
+from unshard.sync.batch.plan import BatchPlan, Range, carried
 from unshard.sync.batch.row_counts import LedgerReport, Seen, add_up
-from unshard.sync.batch.shipped_log import carried
-from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
-from unshard.sync.throttle import Pacer
+from unshard.sync.batch.throttle import Pacer
+from unshard.sync.steps.pipeline import after_exchange, applied_share, before_exchange, run_share
+from unshard.target.writer import break_off
 
 
 def wait() -> None:
-    """Block until every task of the stage is here; about a second each time (Spark polls). Call in a task only."""
+    """Block until every task of the barrier stage has come here; about a second each time (Spark polls).
+
+    Call only in a task.
+    """
     from pyspark import BarrierTaskContext
 
     BarrierTaskContext.get().barrier()
 
 
-# A batch as one Spark job, by either exchange.
-#
-# * keep-own: every task decodes the whole range and keeps its partitions. One stage, nothing moves. For a
-# machine or two, where decoding is far cheaper than moving rows.
-# * shuffle: every task decodes one range, rows move to their partition by `repartitionById`. For many slots.
-#
-# Both run the same steps of `unshard.sync.steps.pipeline`, and give the same chunks for the same plan.
+# The two exchanges run the same steps of `unshard.sync.steps.pipeline`, and give the same chunks for the same plan.
+# With keep-own, every task decodes the whole range and keeps the rows of its own partitions: one stage, and no row is
+# sent. It suits one or two machines, where decoding is far cheaper than sending rows. With shuffle, every task decodes
+# one range, and rows are sent to their partition by `repartitionById`. It suits many slots.
 
 
 _ENCODED = (
@@ -50,15 +52,53 @@ _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
 
 
-def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> list[LedgerReport]:
-    """Run the batch and return its reports. Safe to run again: receipts skip what is applied.
+def run_batch(session: LazySession, plan: BatchPlan, tag: str | None = None) -> list[LedgerReport]:
+    """Run the batch and return its reports. May be run again: receipts skip the chunks that are applied.
 
-    Executors that don't see the relay log get its bytes with the job.
-    Raises the UnshardError that a task met, or EngineError when Spark itself fails or `interrupt` ended the tag's jobs.
+    A small batch does not need the session, and does not start it. If executors don't see the relay log, its bytes are
+    sent with the job. Raises the UnshardError of a task, or EngineError if Spark itself fails or `interrupt_batch`
+    ended the batch.
     """
+    if plan.here:
+        return _checked([_run_here(plan)])
+    spark = session.get()
     if not sees(spark, Path(plan.ranges[0].path).parent.parent):
         return _checked(_carried(spark, plan, tag))
     return _checked(_run(spark, plan, run_attempt, tag))
+
+
+def interrupt_batch(session: LazySession, tag: str, writer: str) -> None:
+    """End the batch that runs under the tag as jobs, or in this process by connections of `writer`.
+
+    Any thread may call it. A batch that begins later is not ended.
+    """
+    session.interrupt(tag)
+    ended = _ends.get(writer)
+    if ended is not None:
+        ended.set()
+        break_off(writer)
+
+
+_ends: dict[str, Event] = {}
+"""By the owner of the connections of each batch that runs in this process: set to end it."""
+
+
+def _run_here(plan: BatchPlan) -> LedgerReport:
+    """Run the only task of a small batch in this thread.
+
+    When it has to end, its connection is closed and it tries nothing again.
+    """
+    _ends[plan.writer] = ended = Event()
+    try:
+        with given_up_by(ended):
+            report = applied_share(plan)
+    except Exception as error:
+        raise EngineError("ENGINE-002", cause=f"{type(error).__name__}: {error}", values={"task": "batch"}) from error
+    finally:
+        del _ends[plan.writer]
+    if report.error is not None and ended.is_set() and (found := error_from_dict(report.error)).retryable:
+        raise EngineError("ENGINE-002", cause=str(found), values={"task": "batch"})
+    return report
 
 
 def _run(spark: SparkSession, plan: BatchPlan, task: Task, tag: str | None) -> list[LedgerReport]:
@@ -77,9 +117,9 @@ def _checked(reports: list[LedgerReport]) -> list[LedgerReport]:
 
 
 def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[LedgerReport]:
-    """The same for executors that don't see the relay log: its bytes go with the job, once for all of its tasks.
+    """Run the batch for executors that don't see the relay log: its bytes are sent with the job, once for all tasks.
 
-    Each slice of a large transaction is a job of its own, so that one carries no more than a slice.
+    Each slice of a large transaction is a separate job, so that no job carries more than one slice.
     """
     if plan.shuffled:
         return _run(spark, carried(plan), run_attempt, tag)
@@ -105,23 +145,27 @@ def _joined(before: LedgerReport | None, report: LedgerReport) -> LedgerReport:
 
 @dataclass(frozen=True, slots=True)
 class CarryingAttempt:
-    """Spark task: `run_attempt` of a plan whose ranges came apart from it."""
+    """Spark task: `run_attempt` for a plan whose ranges are sent apart from it."""
 
     ranges: tuple[Range, ...]
 
     def __call__(self, payload: bytes) -> bytes:
+        """Run `run_attempt` on a pickled (plan, share), after adding the ranges to the plan."""
         plan, share = pickle.loads(payload)
         return run_attempt(pickle.dumps((replace(plan, ranges=self.ranges), share)))
 
 
 def run_attempt(payload: bytes) -> bytes:
-    """Spark task: `run_share`, of the plan that this attempt is to follow."""
+    """Spark task: `run_share` for the plan that this attempt has to follow."""
     plan, share = pickle.loads(payload)
     return run_share(pickle.dumps((_of_attempt(plan), share)))
 
 
 def _of_attempt(plan: BatchPlan) -> BatchPlan:
-    """Without receipts, a second attempt of a task meets what the first has applied: safe mode is for that."""
+    """Return the plan for this attempt of a task: in safe mode if it is a second attempt without receipts.
+
+    Such an attempt meets changes that the first attempt has already applied.
+    """
     context = TaskContext.get()
     again = context is not None and context.attemptNumber() > 0
     return replace(plan, safe=True) if again and not plan.receipts else plan
@@ -161,11 +205,11 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
 
 
 def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
-    """The encoded changes of one range, and a row with op SEEN that tells what was seen there."""
+    """Yield the encoded changes of one range, followed by a row with op SEEN that has the range's counts."""
     try:
         changes, seen = before_exchange(plan, plan.ranges[number : number + 1])
     except UnshardError as error:
-        # Behind the shuffle it would be too late: other partitions would apply an incomplete batch.
+        # After the shuffle it would be too late: other partitions would apply an incomplete batch.
         raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
     yield from changes.to_batches(max_chunksize=100_000)
     mark = {"target": 0, "table": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}

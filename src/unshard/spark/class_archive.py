@@ -1,9 +1,11 @@
-"""Writes the file from which the JVM of every session takes Spark's classes: `python -m unshard.spark.class_archive`.
+"""Writing of the class archive from which the JVM of every session loads Spark's classes.
 
-Without it a start loads some ten thousand classes out of 280 jars, one by one, which is over half of its time. `make
-setup` runs this once.
+Run it with `python -m unshard.spark.class_archive`.
 
-Spark names one jar twice in its class path. Java 17 takes an archive of such a path. Java 21 writes one and then
+Without it each start loads some ten thousand classes from 280 jars, one by one, which takes more than half of its time.
+`make setup` runs this module once.
+
+Spark names one jar twice in its class path. Java 17 accepts an archive for such a path. Java 21 writes one and then
 refuses it ("shared class paths mismatch"); no archive is kept there, and a start takes some seconds longer.
 """
 
@@ -26,10 +28,10 @@ _A_CLASS_OF_SPARK = "org.apache.spark.deploy.SparkSubmit"
 
 
 def write() -> None:
-    """Run small jobs of each kind in a session, and have its JVM write the classes that they took as it ends.
+    """Run small jobs of each kind in a session, and have its JVM write the classes that it used when it ends.
 
-    The file is there whole or not at all, and only if this Java uses it; one that is there stays. Raises OSError where
-    the JVM wrote none.
+    The archive is written as a whole or not at all, and only if this Java uses it. An existing archive is kept. Raises
+    OSError if the JVM wrote none.
     """
     path = class_archive()
     if path.exists():
@@ -55,7 +57,7 @@ def write() -> None:
 
 
 def is_used(java: str, class_path: str, archive: Path) -> bool:
-    """Whether this Java, started with that class path, takes Spark's classes from the archive."""
+    """Return whether this Java, started with that class path, loads Spark's classes from the archive."""
     switches = [*JAVA_OPTIONS.split(), f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:class+load:stdout"]
     command = [java, *switches, "-cp", class_path, _A_CLASS_OF_SPARK, "--version"]
     told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
@@ -63,13 +65,13 @@ def is_used(java: str, class_path: str, archive: Path) -> bool:
 
 
 def _started_as(jvm: int) -> tuple[str, str]:
-    """The program and the class path of a JVM of Spark's."""
+    """Return the program and the class path of one of Spark's JVMs."""
     words = Path(f"/proc/{jvm}/cmdline").read_text(encoding="utf-8").split("\0")
     return words[0], words[words.index("-cp") + 1]
 
 
 def _work(session: SparkSession) -> None:
-    """What copies and batches ask of Spark, in little."""
+    """Run small jobs of the kinds that copies and batches use."""
     run_tasks(session, [b"1", b"2"], bytes.upper, tag="archive")
     run_tasks(session, [b"1", b"2"], bytes.upper, barrier=True)
 
@@ -81,7 +83,7 @@ def _work(session: SparkSession) -> None:
 
 
 def _ended(jvm: subprocess.Popen[bytes]) -> None:
-    """Wait for the JVM, which ends when nobody holds its input, and writes then."""
+    """Close the JVM's input, upon which it writes the archive and ends, and wait for that."""
     assert jvm.stdin is not None
     jvm.stdin.close()
     jvm.wait(_WRITING_SECONDS)

@@ -1,7 +1,7 @@
-"""The process that Spark forks Python workers from on this machine: pyspark's own, which has loaded what tasks need.
+"""The process from which Spark forks Python workers on this machine: pyspark's daemon, with tasks' modules loaded.
 
-By itself each worker loads it anew, pyspark from a zip file without compiled code: over a second of processor before
-its first task.
+Otherwise each worker would load them again, pyspark from a zip file without compiled code, which takes more than a
+second of CPU time before its first task.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from types import ModuleType
 
 MODULE = "unshard.spark.daemon"
 _WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-"""What numpy and pyarrow must be told before they are loaded. No task calculates by OpenBLAS, or uses jemalloc."""
+"""Settings that numpy and pyarrow read when they are loaded. No task calculates by OpenBLAS, or uses jemalloc."""
 
 
 def load() -> bool:
-    """Load it; whether this process may be forked: it has one thread still, as far as that can be seen."""
+    """Load the modules; return whether this process may be forked.
+
+    It may if it still has only one thread, as far as can be seen.
+    """
     os.environ.update(_WITHOUT_THREADS)
     sys.path[:] = _compiled(sys.path, os.environ.get("SPARK_HOME", ""))
     import_module("pyspark.worker")
@@ -35,7 +38,7 @@ def load() -> bool:
 
 
 class _NoPandas(MetaPathFinder):
-    """Asked first where a module is, it has the import of pandas fail."""
+    """A finder that makes the import of pandas fail. It is asked before all others."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas":
@@ -43,8 +46,11 @@ class _NoPandas(MetaPathFinder):
 
 
 def _without_pandas() -> None:
-    """Let pyarrow find no pandas, which it loads with the first array if it can and looks for once only: a third of
-    all that is loaded here, and no task has a use for it."""
+    """Make pyarrow believe that there is no pandas.
+
+    pyarrow looks for pandas only once, with the first array, and would load it: a third of all that is loaded here, and
+    no task uses it.
+    """
     import pyarrow as pa
 
     absent = _NoPandas()
@@ -54,7 +60,10 @@ def _without_pandas() -> None:
 
 
 def _compiled(paths: Sequence[str], spark: str) -> list[str]:
-    """Without the zip files and jars of the Spark in that folder, where the interpreter's pyspark is the same one."""
+    """Return the paths without the zip files and jars in the folder `spark`.
+
+    All paths are returned unless the interpreter's pyspark is the same.
+    """
     folders = [path for path in paths if os.path.isdir(path)]
     found = PathFinder.find_spec("pyspark", folders)
     if found is None or not found.origin or Path(found.origin).parent.resolve() != Path(spark).resolve():
@@ -63,6 +72,7 @@ def _compiled(paths: Sequence[str], spark: str) -> list[str]:
 
 
 def main() -> None:
+    """Serve as pyspark's daemon, with the modules loaded; run pyspark's own daemon where a fork is not safe."""
     if not load():
         os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])
     from pyspark.daemon import manager

@@ -1,10 +1,13 @@
-"""Whether executors see the folders of this machine. Asked of as many tasks as run at once; a local session's do."""
+"""Finds out whether executors see the folders of this machine, by a job with as many tasks as run at a time.
+
+The executors of a local session always do.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -14,39 +17,49 @@ import pyarrow as pa
 from unshard.dump.unit import RunTasks
 from unshard.errors import EngineError, Where
 from unshard.spark.address import local_slots
-from unshard.spark.alive import failure, setting
+from unshard.spark.jobs import failure, setting
+from unshard.spark.lazy import LazySession
 from unshard.spark.session import Session, slots
 
 _seen: WeakKeyDictionary[Session, dict[Path, bool]] = WeakKeyDictionary()
 
 
 def sees(session: Session, folder: Path) -> bool:
-    """Whether the executors read what is written in `folder` here. Asked once a session and folder."""
+    """Return whether the executors can read what is written to `folder` here.
+
+    Checked once for each session and folder.
+    """
     known = _seen.setdefault(session, {})
     if folder not in known:
         known[folder] = _is_local(session) or _exchange(session, folder, answered=False)
     return known[folder]
 
 
-def writing(run: RunTasks, session: Session, folder: Path, source: str) -> RunTasks:
-    """`run`, whose tasks write files into `folder`: raises EngineError ENGINE-008 where they would not be seen here."""
-    return _behind(lambda: _exchange(session, folder, answered=True), run, session, folder, source)
+def writing(run: RunTasks, session: LazySession, folder: Path, source: str) -> RunTasks:
+    """Return `run` for tasks that write files into `folder`.
+
+    It raises EngineError ENGINE-008 if the files would not be seen here.
+    """
+    return _behind(lambda: _exchange(session.get(), folder, answered=True), run, session, folder, source)
 
 
-def reading(run: RunTasks, session: Session, folder: Path, source: str) -> RunTasks:
-    """`run`, whose tasks read the files in `folder`: raises EngineError ENGINE-008 where they don't see the same."""
+def reading(run: RunTasks, session: LazySession, folder: Path, source: str) -> RunTasks:
+    """Return `run` for tasks that read files in `folder`.
+
+    It raises EngineError ENGINE-008 if they don't see the same files.
+    """
 
     def same() -> bool:
         here = _listing(folder)
-        return _all(session, lambda number: _listing(folder) == here)
+        return _all(session.get(), lambda number: _listing(folder) == here)
 
     return _behind(same, run, session, folder, source)
 
 
-def _behind(check: Callable[[], bool], run: RunTasks, session: Session, folder: Path, source: str) -> RunTasks:
-    looked = _is_local(session)
+def _behind(check: Callable[[], bool], run: RunTasks, session: LazySession, folder: Path, source: str) -> RunTasks:
+    looked = session.local
 
-    def checked(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
+    def checked(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         nonlocal looked
         if not looked and not check():
             raise EngineError("ENGINE-008", Where(source=source, file=str(folder)))
@@ -61,14 +74,20 @@ def _is_local(session: Session) -> bool:
 
 
 def _listing(folder: Path) -> list[tuple[str, int]]:
-    """Names and sizes of the files; nothing where there is no such folder. Runs on both sides."""
+    """Return the names and sizes of the files; empty if there is no such folder.
+
+    Runs on the driver and on executors.
+    """
     with suppress(OSError), os.scandir(folder) as entries:
         return sorted((entry.name, entry.stat().st_size) for entry in entries if entry.is_file())
     return []
 
 
 def _exchange(session: Session, folder: Path, *, answered: bool) -> bool:
-    """Write a file here and have every task read it; `answered`: and each write one, which is looked for here."""
+    """Return whether every task can read a file that is written here.
+
+    With `answered`, each task also writes a file, which must then be seen here.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     word = secrets.token_hex(16)
     mark = folder / f".unshard-seen-{word[:8]}"
@@ -93,7 +112,7 @@ def _exchange(session: Session, folder: Path, *, answered: bool) -> bool:
 
 
 def _all(session: Session, look: Callable[[int], bool]) -> bool:
-    """Whether every task says yes."""
+    """Return whether `look` is true in every task."""
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

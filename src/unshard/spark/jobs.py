@@ -1,27 +1,94 @@
-"""Names for running jobs, by which another thread can end them."""
+"""Runs tasks in Spark, and tags running jobs so that another thread can end them.
+
+Checks whether Spark still answers, turns a job's exception into an error of the catalogue, and surveys the executors:
+how many tasks they run at a time, and whether they have the same versions as this process.
+"""
 
 from __future__ import annotations
 
 import gc
+import json
 import pickle
+import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from unshard.errors import EngineError
 from unshard.metrics.events import EVENTS
-from unshard.spark.alive import failure, is_connect, lives, setting
+
+_LOST = re.compile(
+    r"UNAVAILABLE|INVALID_HANDLE\.|SESSION_(?:CLOSED|CHANGED|NOT_FOUND)"
+    r"|NO_ACTIVE_SESSION|closed channel|RETRIES_EXCEEDED"
+)
+_BARRIER = re.compile(r"barrier.*dynamic|dynamic.*barrier", re.IGNORECASE | re.DOTALL)
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Return whether the session is one of a Spark Connect server, without a JVM of this process."""
+    return not isinstance(session, SparkSession)
+
+
+def lives(session: SparkSession) -> bool:
+    """Return whether Spark still answers. Without its JVM or its server every call fails, `stop` too."""
+    try:
+        session.conf.get("spark.master", "")  # the session caches its version, but asks Spark for this
+    except Exception:  # noqa: BLE001 - whatever py4j or gRPC raises when the other side is gone
+        return False
+    return True
+
+
+def setting(session: SparkSession, name: str) -> str:
+    """Return a setting of the session; "" if it has none.
+
+    Asks Spark, so it raises EngineError as `failure` makes it.
+    """
+    try:
+        return str(session.conf.get(name, ""))
+    except Exception as error:
+        raise failure(session, f"look up {name}", error) from error
+
+
+def failure(session: SparkSession, task: str, error: Exception) -> EngineError:
+    """Return the error for a job's exception.
+
+    ENGINE-003 or 009 if Spark itself has ended, 010 for a barrier that it does not support, otherwise ENGINE-002.
+    """
+    text = str(error)
+    cause, values = root_cause(text), {"task": task}
+    if is_connect(session):
+        if _LOST.search(text):
+            return EngineError("ENGINE-009", cause=cause, values=values)
+    elif not lives(session):
+        return EngineError("ENGINE-003", values=values)
+    if _BARRIER.search(text):
+        return EngineError("ENGINE-010", cause=cause)
+    return EngineError("ENGINE-002", cause=cause, values=values)
+
+
+def root_cause(text: str) -> str:
+    """Return the last line of the Python traceback that Spark wraps into its own error."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "  File"))]
+    errors = [line for line in lines if "Error" in line or "Exception" in line]
+    return (errors or lines or [""])[-1].strip()[:500]
+
+
+# Jobs: how their tasks are run, and how another thread ends them.
 
 
 @contextmanager
 def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
-    """Jobs that this thread starts meanwhile bear the tag, so that `interrupt` can end them; None: no tag."""
+    """Tag the jobs that this thread starts within the block, so that `interrupt` can end them; None: no tag."""
     if tag is None:
         yield
         return
-    # a classic session's own tags are unknown to other threads, those of its context are not
+    # other threads don't know the tags of a classic session, but they know those of its context
     jobs = spark if is_connect(spark) else spark.sparkContext
     add, remove = (jobs.addTag, jobs.removeTag) if is_connect(spark) else (jobs.addJobTag, jobs.removeJobTag)
     try:
@@ -38,36 +105,37 @@ def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
 def interrupt(spark: SparkSession, tag: str) -> None:
     """End the running jobs with that tag; their `run_tasks` raises EngineError. Any thread may call it."""
     if is_connect(spark):
-        with suppress(Exception):  # the job that waits for a server that is gone tells of it
+        with suppress(Exception):  # if the server is gone, the job that waits for it reports that
             spark.interruptTag(tag)
     elif lives(spark):
         spark.sparkContext.cancelJobsWithTag(tag)
 
 
-# Work shipped to Spark: a list of payloads, one task each, results in order.
+# Work that is sent to Spark: a list of payloads, one task each, with the results in order.
 
 
 Task = Callable[[bytes], bytes]
 WAVE = 256
-"""Payloads a job carries at most: they travel in the job's closure."""
+"""The most payloads of one job, because they are sent in the job's closure."""
 
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary()), ("events", pa.binary())])
 _RESULT_SQL = "id long, result binary, events binary"
 _PYTHON = "spark.sql.execution.pyspark.python"
 _settled: set[int] = set()
-"""In a worker process: at how many loaded modules it has settled."""
+"""In a worker process: the numbers of loaded modules at which `settle` has already run."""
 
 
 def run_tasks(
     spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool = False, tag: str | None = None
 ) -> list[bytes]:
-    """Run `task(payload)` once for each payload in Spark Python workers; the results in the payloads' order.
+    """Run `task(payload)` once for each payload in Spark's Python workers. Returns the results in the payloads' order.
 
-    `task` must be importable by name and safe to run again: Spark retries lost tasks and may speculate.
-    Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002, the death of
-    Spark's JVM with ENGINE-003, the loss of a Spark Connect session with ENGINE-009.
-    With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all. Jobs with a
-    `tag` can be ended by `interrupt`.
+    `task` must be importable by name, and running it again must be safe: Spark retries lost tasks and may speculate.
+    Known failures are returned in the result. An exception of a task fails the job with EngineError ENGINE-002, the
+    death of Spark's JVM with ENGINE-003, the loss of a Spark Connect session with ENGINE-009.
+
+    With `barrier` all tasks run at the same time (which needs as many slots as payloads), and a failure reruns all of
+    them. Jobs with a `tag` can be ended by `interrupt`.
     """
     results: list[bytes] = []
     with tagged(spark, tag):
@@ -108,24 +176,24 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
 
 
 def _has_own_context(spark: SparkSession) -> bool:
-    """Whether tasks of the session's context run the interpreter that the session's functions run.
+    """Return whether tasks of the session's context run the same interpreter as the session's functions.
 
-    A job of the context takes half the time of one that is planned as a query (75 ms for 150), which is what a small
-    batch waits for. Spark Connect has no context.
+    A job of the context takes half the time of one that is planned as a query (75 ms instead of 150), for which a small
+    batch has to wait. Spark Connect has no context.
     """
     return not is_connect(spark) and setting(spark, _PYTHON) in ("", spark.sparkContext.pythonExec)
 
 
 def counted() -> bytes:
-    """In a task: what this worker process has counted and not told yet."""
+    """Return the counts of this worker process that it has not reported yet; called in a task."""
     return pickle.dumps(EVENTS.take())
 
 
 def settle() -> None:
-    """In a task, at its end: leave modules and what else stays in this worker process to no later garbage collection.
+    """Exclude lasting objects of this process from later garbage collections, at the end of a task.
 
-    pyspark collects all generations after every task, which takes longer than a small task. Does something only where
-    modules have been loaded since.
+    pyspark collects all generations after every task, which takes longer than a small task. Does nothing unless modules
+    were loaded since the last call.
     """
     loaded = len(sys.modules)
     if loaded not in _settled:
@@ -135,10 +203,124 @@ def settle() -> None:
 
 
 def bring_home(counted: Iterable[bytes]) -> None:
-    """In the driver: add what tasks have counted to the counts of the task and source that this thread works for."""
+    """Add the tasks' counts to those of the task and source that this thread works for; called in the driver."""
     for events in counted:
         EVENTS.bring_home(pickle.loads(events))
 
 
 def _name(task: Task) -> str:
     return getattr(task, "__name__", type(task).__name__)
+
+
+# Surveys the executors: how many tasks they run at a time, and whether they have the same versions as this process.
+
+
+WAIT_SECONDS = 120.0
+"""How long the first executor may take to come: on YARN and Kubernetes it is started for us."""
+
+_ROUNDS = 5
+_PAUSE_SECONDS = 1.0
+_AGAIN_SECONDS = 1.0
+_TAG = "unshard-survey"
+_NO_PYTHON = re.compile(
+    r"Cannot run program|Python in worker has different version|PYTHON_VERSION_MISMATCH|ModuleNotFoundError|ImportError"
+    r"|PACKAGE_NOT_INSTALLED"
+)
+
+
+def survey(session: Any) -> int:
+    """Return how many tasks the session's executors run at a time. Starts them, and compares their versions.
+
+    Raises EngineError: ENGINE-005 for versions that differ, 006 if no task can run because an interpreter or a package
+    is missing, 007 if no executor came, otherwise the error that `failure` returns.
+    """
+    here = json.loads(_versions()())
+    count = 0
+    for attempt in range(_ROUNDS):
+        found = _ask(session)
+        for there in found:
+            _check_same(here, there)
+        if len(found) == count and attempt:
+            break
+        count = len(found)
+        time.sleep(_PAUSE_SECONDS if attempt else 0)
+    return count
+
+
+def _check_same(here: dict[str, str], there: dict[str, str]) -> None:
+    names = [name for name in here if name != "host" and here[name] != there[name]]
+    if names:
+        told = "; ".join(f"{name} is {there[name]} there and {here[name]} here" for name in names)
+        raise EngineError("ENGINE-005", cause=f"seen on {there['host']}", values={"differences": told})
+
+
+def _ask(session: Any) -> list[dict[str, str]]:
+    """Return one answer for each task that runs at a time: a range has as many partitions by default."""
+    look = _versions()
+
+    def body(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for _ in batches:
+            pass
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([look()], pyarrow.string())], ["found"])
+
+    begun, answered = time.monotonic(), Event()
+
+    def give_up() -> None:
+        patience = WAIT_SECONDS
+        while not answered.wait(patience):
+            interrupt(session, _TAG)  # has no effect on a query that has not reached the server yet, so repeat it
+            patience = _AGAIN_SECONDS
+
+    Thread(target=give_up, name="survey", daemon=True).start()
+    try:
+        with tagged(session, _TAG):
+            found = session.range(0, 1 << 16).mapInArrow(body, "found string").toArrow()
+        return [json.loads(text) for text in found.column("found").to_pylist()]
+    except Exception as error:
+        if time.monotonic() - begun >= WAIT_SECONDS:
+            raise EngineError("ENGINE-007", values={"seconds": f"{WAIT_SECONDS:g}"}) from error
+        named = [line.strip() for line in str(error).splitlines() if _NO_PYTHON.search(line)]
+        if named:
+            raise EngineError("ENGINE-006", cause=named[-1][:500]) from error
+        raise failure(session, "survey", error) from error
+    finally:
+        answered.set()
+
+
+def _versions() -> Callable[[], str]:
+    """Return a function that returns this interpreter's versions as JSON.
+
+    It runs on executors that may only have Spark. So it is sent by value and refers to nothing in this module. For
+    Unshard it returns a digest, because a checkout may have changed without a new version.
+    """
+
+    def versions() -> str:
+        import hashlib
+        import importlib.util
+        import json
+        import platform
+        import socket
+        from importlib.metadata import PackageNotFoundError, version
+        from pathlib import Path
+
+        found = {"host": socket.gethostname(), "Python": platform.python_version()}
+        for name in ("pyarrow", "numpy", "pyspark", "mysqlclient"):
+            try:
+                found[name] = version(name)
+            except PackageNotFoundError:
+                found[name] = "missing"
+        spec = importlib.util.find_spec("unshard")
+        if spec is None or spec.origin is None:
+            found["unshard"] = "missing"
+        else:
+            digest = hashlib.sha256()
+            folder = Path(spec.origin).parent
+            for path in sorted(folder.rglob("*.py")):
+                digest.update(path.relative_to(folder).as_posix().encode())
+                digest.update(path.read_bytes())
+            found["unshard"] = digest.hexdigest()[:12]
+        return json.dumps(found)
+
+    return versions

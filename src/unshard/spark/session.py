@@ -1,4 +1,10 @@
-"""One Spark session a process, quiet on the terminal and with nothing that two attempts could disagree on."""
+"""One Spark session for each process, silent on the terminal.
+
+It has no settings that could make two attempts of a task differ.
+
+A session's first job takes seconds to start Python processes, to import what tasks need and to load the JVM's classes.
+All of that remains for later jobs, so `warm` runs a first job that does nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from unshard.config.redact import is_secret
@@ -24,11 +32,10 @@ from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import check_java, is_remote, local_slots
-from unshard.spark.alive import is_connect, lives, setting
-from unshard.spark.survey import survey
+from unshard.spark.jobs import is_connect, lives, run_tasks, setting, survey
 
 Session: TypeAlias = SparkSession
-"""The session's type, for those who wire it and import no pyspark."""
+"""The session's type, for modules that pass it on without importing pyspark."""
 
 LOCAL_CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -54,16 +61,22 @@ WORKER_CONF: Mapping[str, str] = {
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
     "spark.executorEnv.MALLOC_ARENA_MAX": "1",
 }
-"""Of Python workers: one heap for Arrow and the rest gives memory back between batches. A third less than with two."""
+"""Settings of Python workers.
+
+With one heap for Arrow and everything else, memory is returned between batches: a third less than with two.
+"""
 
 JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true"
-"""Of the JVM of `local[…]`. Its C1 compiler alone is enough for what it does and leaves the second core to the data."""
+"""Options of the JVM of `local[…]`.
+
+The C1 compiler alone suffices for its work, and leaves the second core to the data.
+"""
 
 TASK_ATTEMPTS = 4
-"""As a cluster has by default. Every task may run again."""
+"""The attempts of a task, as a cluster has by default. Every task may run again."""
 
 RECONNECTS, RECONNECT_MS = 12, 5_000
-"""How often a Spark Connect server that does not answer is asked again, at most so long apart: for 45 seconds."""
+"""How often a silent Spark Connect server is asked again, and the longest pause in between: 45 seconds in all."""
 
 _ADDRESSES = frozenset({"spark.driver.host", "spark.driver.bindAddress"})
 
@@ -71,25 +84,24 @@ _ADDRESSES = frozenset({"spark.driver.host", "spark.driver.bindAddress"})
 SQL_CONF: Mapping[str, str] = {
     name: text for name, text in LOCAL_CONF.items() if name.startswith("spark.sql.") and "sql.ui" not in name
 }
-"""The part of it that a session of somebody else's server may set for itself."""
+"""The part of `LOCAL_CONF` that a session of a foreign server may set for itself."""
 
 SLOTS = "unshard.slots"
-"""The session's own note of how many tasks it runs at once."""
+"""The setting in which the session stores how many tasks it runs at a time."""
 
 
 @contextmanager
 def spark_session(
     master: str, conf: Mapping[str, str], log_file: Path, *, python: str = "", archives: Sequence[str] = ()
 ) -> Iterator[SparkSession]:
-    """The session for a run; stopped at the end. What Spark and the JVM print goes to `log_file`.
+    """Open the session for a run; it is stopped at the end. The output of Spark and the JVM goes to `log_file`.
 
     `master` is a Spark master, or a Spark Connect server as `sc://…`. Executors run the interpreter `python`, by
-    default this very one; `archives` are unpacked where they run. User settings in `conf` win over our own. On a
-    cluster the executors are looked at before anything else.
+    default that of this process; `archives` are unpacked where they run. The user's settings in `conf` take precedence
+    over our own. On a cluster the executors are checked before anything else.
 
-    Raises EngineError: ENGINE-012 where Java is missing, ENGINE-001 where Spark can't be started, 004 where
-    the master or server is out of reach, and
-    what `survey` raises.
+    Raises EngineError: ENGINE-012 if Java is missing, ENGINE-001 if Spark can't be started, 004 if the master or server
+    is out of reach, and the errors of `survey`.
     """
     check_java(master)
     address.check_reachable(master)
@@ -130,26 +142,32 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
         settings["spark.archives"] = ",".join(archives)
     settings |= conf
     told = [(name, value) for name, value in settings.items() if not is_secret(name)]
-    with _child_stderr_to(log_file):
-        # what it is started with stands on its command line, for everyone on the machine to see
-        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(told))
-        session = SparkSession.builder.config(map=settings).getOrCreate()
-        _outlast_signals()
-    # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
+    if SparkContext._gateway is None:
+        with log_file.open("ab") as sink:  # also the Python workers write there: they are children of the JVM
+            # the settings at the start are on the JVM's command line, where everyone on the machine can see them
+            gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(told), {"stderr": sink})
+        SparkContext._ensure_initialized(gateway=gateway)
+    session = SparkSession.builder.config(map=settings).getOrCreate()
+    _outlast_signals()
+    # it would print a traceback when the JVM dies, which the waiting job reports as an error
     AccumulatorTCPServer.handle_error = lambda *about: None
     return session
 
 
 def _spelling() -> dict[str, str]:
-    """What Java and its Python workers are told so that they spell names of files as this process does: Java can't work
-    in a folder whose name its locale can't spell."""
+    """Return environment variables that make Java and its Python workers encode file names as this process does.
+
+    Java can't work in a folder whose name its locale can't encode.
+    """
     alike = sys.getfilesystemencoding() != "utf-8" or locale.getencoding().lower() == "utf-8"
     return {} if alike else {"LC_ALL": "C.UTF-8"}
 
 
 def _outlast_signals() -> None:
-    """Let the JVM go on through a signal that was sent to all of the process's group: it ends when this process does,
-    which finishes first what is in hand. (Of SIGINT pyspark sees to it, the same way.)"""
+    """Make the JVM ignore signals that are sent to the whole process group, so that it ends with this process.
+
+    This process first finishes the work under way. (For SIGINT pyspark does the same.)
+    """
     try:
         system = SparkContext._jvm.sun.misc
         for name in ("TERM", "HUP"):
@@ -159,12 +177,12 @@ def _outlast_signals() -> None:
 
 
 def _remote(url: str, conf: Mapping[str, str], archives: Sequence[str]) -> SparkSession:
-    """A session of a Spark Connect server, of its own even where one process has several."""
+    """Open a session of a Spark Connect server. It is a new one even if the process has several."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows tells it
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows says so
     session = RemoteSession(url)
     session.client.set_retry_policies([DefaultPolicy(max_retries=RECONNECTS, max_backoff=RECONNECT_MS)])
     for name, value in {**SQL_CONF, **conf}.items():
@@ -188,44 +206,50 @@ def _stop(session: Session) -> None:
 
 
 def _forget() -> None:
-    """Let go of a JVM that is gone, so that this process may start another: pyspark keeps the first one it had."""
+    """Drop a JVM that has ended, so that this process may start another. pyspark would keep its first one."""
     SparkSession._instantiatedSession = None
     SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def class_archive() -> Path:
-    """The file with Spark's classes of this environment, if there is one (see `unshard.spark.class_archive`)."""
+    """Return the path of this environment's archive of Spark's classes.
+
+    The file may not exist; `unshard.spark.class_archive` writes it.
+    """
     return Path(sys.prefix).resolve() / "share" / "unshard" / f"spark-{pyspark.__version__}.jsa"
 
 
 def archive_options(archive: Path) -> str:
-    """Java's switches to start from that archive, in half the time; none where it isn't there.
+    """Return Java's options to start from that archive, which halves the time; none if it doesn't exist.
 
-    A Java that didn't write it goes on without it, and says nothing of that.
+    A Java that did not write the archive starts without it, silently.
     """
     return f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:cds*=off" if archive.exists() else ""
 
 
 def slots(session: Session) -> int:
-    """How many tasks the session runs at once, as found at its start."""
+    """Return how many tasks the session runs at a time, as found at its start."""
     return int(setting(session, SLOTS))
 
 
 def _with_attempts(master: str) -> str:
-    """`local[n]` as `local[n,TASK_ATTEMPTS]`: by itself a local master gives a job up when one worker dies."""
+    """Return `local[n]` as `local[n,TASK_ATTEMPTS]`.
+
+    Otherwise a local master gives up a job as soon as one worker dies.
+    """
     return re.sub(r"^local\[(\d+|\*)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
 
 
 def _installed() -> Path:
-    """Where Spark is, with no link on the way: to Java the archive is of other classes where their path differs."""
+    """Return Spark's folder, with links resolved: Java accepts the class archive only for the same path."""
     return Path(pyspark.__file__).parent.resolve()
 
 
 @contextmanager
 def gateway_log_to(path: Path) -> Iterator[None]:
-    """What py4j logs goes to the file: of a call that the JVM's death cut off it would print a traceback.
+    """Send py4j's log to the file, because it prints a traceback for a call that the JVM's death cut off.
 
-    It logs by names of its own and by the root logger, which prints where it has no handler.
+    py4j logs by names of its own and by the root logger, which prints if it has no handler.
     """
     root, handler = logging.getLogger(), logging.FileHandler(path, encoding="utf-8")
     root.addHandler(handler)
@@ -236,15 +260,14 @@ def gateway_log_to(path: Path) -> Iterator[None]:
         handler.close()
 
 
-@contextmanager
-def _child_stderr_to(path: Path) -> Iterator[None]:
-    """Children started meanwhile (the JVM, and through it the Python workers) inherit the file as stderr."""
-    kept = os.dup(2)
-    sys.stderr.flush()
-    with path.open("ab") as sink:
-        os.dup2(sink.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+# Runs a first job that does nothing, so that the first real job is not slowed by Spark's start.
+
+
+def warm(session: Session) -> None:
+    """Run one empty task for each slot. Raises EngineError as every job does."""
+    run_tasks(session, [b""] * slots(session), _imported)
+
+
+def _imported(payload: bytes) -> bytes:
+    import_module("unshard.spark.batches")
+    return payload

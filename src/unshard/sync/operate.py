@@ -1,14 +1,15 @@
-"""Operators around a start and a stop: what an open statement becomes by one, and where the next one is for.
+"""Operators around a start and a stop: what becomes of an open statement batch, and where the next one is needed.
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|
-| without one, or with this very one | no, or this one | its plan is brought to its end |
+| without one, or with this very one | no, or this one | its plan is finished |
 | without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
 | with one that was taken back | no | planned anew as the statement itself |
-| by an owner of a sharding DDL that was taken out of the task meanwhile | either | what `Lock.begun` tells |
-| for a merged table in optimistic mode | either | its plan is brought to its end, by this source or the next |
+| by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
+| for a merged table in optimistic mode | either | its plan is finished, by this source or the next |
 
-If it dies before the new plan is noted, the old one stands, and it is planned anew again; behind it the new one does.
+If the process dies before the new plan is noted, the old plan is valid, and the statement is planned anew again; if it
+dies afterwards, the new plan is valid.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.owner import operator_for
-from unshard.sync.source_log.open_batch import statement_again
-from unshard.sync.source_log.reader import Log
+from unshard.sync.source_log.reader import Log, statement_again
 from unshard.sync.statements.plan_record import StatementPlan
 from unshard.sync.statements.runner import Statements
 from unshard.target.operators import OperatorKind
@@ -37,11 +37,11 @@ def finish_statement(
     gtid: str,
     ready: Callable[[], bool],
 ) -> bool:
-    """Bring an open batch that is a statement to its end; the module's table. False: `ready` says to stop.
+    """Finish an open batch that is a statement, by the module's table. Return False if `ready` says to stop.
 
-    `ready` waits until `log` holds the batch again, `gtid` is the checkpoint's set. Raises DdlError DDL-027 where some
-    of the statement is on the target already and something else is to take its place, SyncError SYNC-067 where it has
-    to be read again without a `log`: the source has failed over.
+    `ready` waits until `log` holds the batch again; `gtid` is the checkpoint's set. Raises DdlError DDL-027 where part
+    of the statement is on the target already and something else is to take its place, SyncError SYNC-067 where it must
+    be read again without a `log`, because the source has failed over.
     """
     plan = StatementPlan.of(batch)
     if plan.merged is not None:
@@ -49,7 +49,7 @@ def finish_statement(
         return True
     begin = Position.parse(plan.intent.position_begin)
     group = statements.group_of(plan)
-    if group is None and plan.group is not None:  # another source runs it, or nobody does
+    if group is None and plan.group is not None:  # another source runs it, or none does
         statements.finish(batch, store)
         return True
     if group is not None and plan.handed_on:  # the source was taken out of the task, and is the owner again
@@ -76,9 +76,10 @@ def finish_statement(
 
 
 def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *, sure: bool) -> None:
-    """Put on record where the source stops and why.
+    """Record where the source stops and why.
 
-    `place` is where it was at work, if the error names none; it is not `sure` where several transactions begin there.
+    `place` is where it was at work, for an error that names no position; it is not `sure` where several transactions
+    begin there.
     """
     if error.code == FENCED_OUT:
         return
@@ -91,7 +92,7 @@ def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *,
 
 
 def give_up_missed(store: CheckpointStore, at: Position) -> None:
-    """Settle the pending operators of places before the checkpoint: nothing of theirs was met there."""
+    """Settle the pending operators for positions before the checkpoint: they were passed without them."""
     missed = [one for one in store.operators() if one.position < at]
     for one in missed:
         log = logger("sync", source=store.source)
@@ -101,13 +102,13 @@ def give_up_missed(store: CheckpointStore, at: Position) -> None:
 
 
 def refuse_pending(store: CheckpointStore, server: str) -> None:
-    """Raise SyncError SYNC-067 where operators wait for places in the binlog of the server before a fail-over."""
+    """Raise SyncError SYNC-067 where operators wait for positions in the binlog of the server before a fail-over."""
     if pending := store.operators():
         values = {"places": ", ".join(str(one.position) for one in pending), "server": server}
         raise SyncError("SYNC-067", Where(source=store.source), values=values)
 
 
 def _place_of(error: UnshardError, near: Position) -> Position | None:
-    """The one place of the log that the error names, in the file of `near`."""
+    """Return the position that the error names, if it names a single one in the file of `near`."""
     file, _, offset = (error.where.position or "").rpartition(":")
     return Position(file, int(offset)) if file == near.file and offset.isdigit() else None

@@ -1,4 +1,10 @@
-"""Changes of rows in batches: planned, written down, run by Spark, and closed with what became of all of them."""
+"""Batches of row changes: each is planned, its plan is stored, Spark runs it, and it is closed with its row counts.
+
+The size of the next batch follows the backlog and the target's latency (`Flow`). A batch should take a second or two:
+long enough that its fixed cost (a Spark job, the receipts) matters little, short enough that the checkpoint, a graceful
+stop and the status keep up even with a slow target. Where there is no backlog a batch takes what has come in, and the
+size has no effect.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +18,59 @@ from unshard.model.position import Location
 from unshard.sync.batch.plan import BatchPlan, TablePlan
 from unshard.sync.batch.row_counts import Account, LedgerReport, balance
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
-from unshard.sync.batch_size import Flow
 from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.planning.operators import as_kept, leave_out, located, take_up
-from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.skipped_events import by_rule, pass_over, refuse_forbidden
+from unshard.sync.planning.planner import Planner, by_rule, pass_over, refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
-from unshard.sync.source_log.open_batch import rows_again
 from unshard.sync.source_log.prepared_xa import PreparedXas, look_back, no_prepare
-from unshard.sync.source_log.reader import Complete, Log, TransactionRows
+from unshard.sync.source_log.reader import Complete, Log, TransactionRows, rows_again
 from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
+
+SMALLEST_BYTES = 256 << 10
+LARGEST_BYTES = 64 << 20
+FIRST_BYTES = 32 << 20
+
+QUICK_SECONDS = 2.0
+SLOW_SECONDS = 5.0
+AIM_SECONDS = 2.5
+FASTEST_GROWTH = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The budget of one source's next batch, in bytes of binlog. A transaction larger than it is one batch."""
+
+    budget_bytes: int = FIRST_BYTES
+
+    def after(self, size: int, seconds: float) -> Flow:
+        """Return the budget after a batch of `size` bytes that took `seconds`, waits and retries included.
+
+        It grows after a quick batch that used most of it, and shrinks after a slow one, both to the size that would
+        have taken AIM_SECONDS. In between it stays, and also after a quick batch that took all there was.
+        """
+        within = seconds * min(1.0, self.budget_bytes / max(size, 1))  # a large transaction tells its rate
+        if within > SLOW_SECONDS:
+            return self._of(int(min(size, self.budget_bytes) * AIM_SECONDS / within))
+        if seconds < QUICK_SECONDS and size * 2 > self.budget_bytes:
+            return self._of(int(self.budget_bytes * min(FASTEST_GROWTH, AIM_SECONDS / max(seconds, 0.01))))
+        return self
+
+    def _of(self, wanted: int) -> Flow:
+        return replace(self, budget_bytes=max(SMALLEST_BYTES, min(LARGEST_BYTES, wanted)))
+
+
+# The batches.
 
 
 @dataclass(slots=True)
 class RowBatches:
-    """Used by the sync unit's thread, which sets `prepared` and `operators` to those on record."""
+    """Applies one source's row changes. Used by the sync unit's thread.
+
+    The thread sets `prepared` and `operators` to those on record. `run_batch` runs the Spark job of a batch. `flow` is
+    the size of the next batch.
+    """
 
     progress: SyncProgress
     planner: Planner
@@ -39,7 +81,7 @@ class RowBatches:
     operators: tuple[Operator, ...] = ()
 
     def apply(self, work: TransactionRows) -> None:
-        """Carry out a stretch of changes, and be at its end."""
+        """Apply a range of changes, and move to its end."""
         progress, store = self.progress, self.progress.store
         tables = self._tables(work)
         if tables:
@@ -65,7 +107,10 @@ class RowBatches:
         progress.arrive(work.end)
 
     def complete(self, work: Complete, log: Log) -> None:
-        """The end of a prepared transaction: its rows are applied now, or never."""
+        """End a prepared transaction: apply its rows if it is committed.
+
+        Raises BinlogError BINLOG-034, BINLOG-035 where its prepare can't be found.
+        """
         xid = work.completed.xid
         if work.completed.committed and xid not in self.prepared.known:
             found = look_back(log, work, self.progress.source)
@@ -80,13 +125,13 @@ class RowBatches:
         self.prepared.known.pop(xid, None)
 
     def work_again(self, batch: OpenBatch, log: Log) -> TransactionRows:
-        """The changes of a batch that an earlier process left open."""
+        """Return the changes of a batch that an earlier process left open."""
         if batch.plan.get("xid"):
             return self.prepared.rows_again(log, batch)
         return rows_again(log, batch, self.progress.source)
 
     def again(self, batch: OpenBatch, work: TransactionRows) -> None:
-        """Bring that batch to its end, by the same plan."""
+        """Finish a batch that an earlier process left open, by the same plan."""
         kept = RowsRecord.of(batch)
         tables = as_kept(self._tables(work), kept)
         store = self.progress.store
@@ -96,12 +141,12 @@ class RowBatches:
         self.progress.arrive(work.end)
 
     def applied(self, plan: BatchPlan, work: TransactionRows) -> Account:
-        """Run the batch; what became of all of it, which adds up. Lines of the log tell meanwhile which batch it is."""
+        """Run the batch. Return its row counts, which add up. Log lines of the run have the batch's number."""
         with fields(batch=f"{plan.epoch}/{plan.batch_id}"):
             return self._in_balance(plan, work)
 
     def _is_safe(self, work: TransactionRows, tables: tuple[TablePlan, ...]) -> bool:
-        """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
+        """Return whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
         now = time.monotonic()
         self.progress.safe = self.progress.safe.first_change(now)
         reasons = self.progress.safe.reasons(work.begin, now)
@@ -112,7 +157,7 @@ class RowBatches:
         return bool(reasons)
 
     def _run_at_least_once(self, plan: BatchPlan, work: TransactionRows) -> None:
-        """A batch without plan and receipts: only the next checkpoint tells that it is done."""
+        """Run a batch without plan and receipts: only the next checkpoint records that it is done."""
         self.progress.apply_in_doubt(work.begin, work.end)
         try:
             account = self.applied(plan, work)
@@ -128,7 +173,7 @@ class RowBatches:
     def _tables(self, work: TransactionRows) -> tuple[TablePlan, ...]:
         log_range = work.log_range
         plans = self.rules.plans(log_range.tables, work.begin, partial_images=log_range.partial_images)
-        # a snapshot behind the commit of prepared rows has all of them, one before it none, wherever they lie
+        # a snapshot after the commit of prepared rows has all of them, one before it none, wherever they lie
         return tuple(plan for plan in plans if plan.after is None) if work.xid else plans
 
     def _run(self, plan: BatchPlan, work: TransactionRows) -> None:
@@ -138,6 +183,8 @@ class RowBatches:
     def _in_balance(self, plan: BatchPlan, work: TransactionRows) -> Account:
         where = Where(source=self.progress.source, position=f"{plan.begin} to {plan.end}")
         begun = time.monotonic()
+        if self.progress.store.validates:
+            plan = replace(plan, reports_keys=True)
         try:
             reports = self.run_batch(plan)
         except UnshardError as error:
@@ -153,6 +200,7 @@ class RowBatches:
                 log = logger("sync", source=self.progress.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
         account = Account(named, by_rule(skipped, self.rules.passes_over))
+        self.progress.store.keys += tuple(keys for report in reports for keys in report.seen.keys)
         counts = {"transactions": work.log_range.transactions, "size": work.size}
         self.progress.meter.applied(account, work.log_range.last_timestamp, time.monotonic(), **counts)
         self.progress.meter.spent(report.seconds for report in reports)

@@ -1,4 +1,4 @@
-"""What a sync unit says of itself: the figures behind the status line and `query-status`."""
+"""The status of a sync unit: the figures behind the status line and `query-status`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_SIGHTINGS = 2000
 class Sighting:
     """The source's log ended at `position` when its clock said `time` (unix seconds), at `seen` of our monotonic clock.
 
-    The clock was read before the log: at that time nothing behind `position` was committed.
+    The clock was read before the log: at that time nothing after `position` was committed.
     """
 
     position: Position
@@ -48,12 +48,15 @@ class Lag:
     _ahead: deque[Sighting] = field(default_factory=lambda: deque(maxlen=MOST_SIGHTINGS))
 
     def committed(self, time: float) -> None:
-        """The target has everything up to a transaction that the source committed at that time; 0: it isn't known."""
+        """Note that the target has everything up to a transaction that the source committed at `time`.
+
+        0: it isn't known.
+        """
         if time:
             self._as_of = time if self._as_of is None else max(self._as_of, time)
 
     def sighted(self, sighting: Sighting | None) -> None:
-        """What the source said when it was asked last; None: it can't be asked."""
+        """Note the source's last answer about its position; None: it can't be asked."""
         self._away = sighting is None
         if sighting is None or sighting == self._newest:
             return
@@ -64,15 +67,18 @@ class Lag:
 
     @property
     def as_of(self) -> float:
-        """As of which moment of the source the target has everything; 0: nothing tells."""
+        """The moment of the source up to which the target has everything; 0: it is unknown."""
         return self._as_of or 0.0
 
     def clock(self, now: float) -> float | None:
-        """What the source's clock says (unix seconds), going by what it said last; None: it never said."""
+        """Return the source's clock in unix seconds, by its last answer; None: it never answered."""
         return None if self._newest is None else self._newest.time + now - self._newest.seen
 
     def read(self, applied: Position, now: float, *, behind: bool) -> float | None:
-        """The lag of a target that has everything before `applied`; `behind`: more is known to wait."""
+        """Return the lag of a target that has everything before `applied`, in seconds; None: it isn't known.
+
+        `behind`: more is known to wait.
+        """
         while self._ahead and self._ahead[0].position <= applied:
             self.committed(self._ahead.popleft().time)
         newest = self._newest
@@ -126,7 +132,7 @@ class SyncReading:
     `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
     unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.
     `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
-    rule the row events that were passed over. `safe_mode` tells why it is
+    rule the row events that were skipped. `safe_mode` is the reason why it is
     on; empty: it is off. `groups`: sharding DDL that waits. `failovers`: those that the unit has followed.
     """
 
@@ -156,7 +162,7 @@ class SyncReading:
 
 @dataclass(frozen=True, slots=True)
 class _Recent:
-    """What was done with at a time of the monotonic clock."""
+    """The work that was finished at one time of the monotonic clock."""
 
     at: float
     rows: int
@@ -172,7 +178,7 @@ def _histogram(name: str) -> Histogram:
 class Meter:
     """Gathers a unit's figures. Written by the unit's thread, read by any.
 
-    `step_since`: when the step in hand began, on the monotonic clock.
+    `step_since`: when the current step began, on the monotonic clock.
     """
 
     location: Location | None = None
@@ -200,25 +206,25 @@ class Meter:
     _lock: Lock = field(default_factory=Lock)
 
     def passed(self, account: Account, now: float = 0.0, *, transactions: int = 0, size: int = 0) -> None:
-        """A stretch of the log was passed over: nothing of it is for the target. The rest as for `applied`."""
+        """Count a part of the log in which nothing is for the target. Arguments are as for `applied`."""
         with self._lock:
             self.skipped.update(account.skipped)
             self._done(_Recent(now, 0, transactions, size))
 
     def spent(self, seconds: Iterable[Mapping[str, float]]) -> None:
-        """The tasks of a batch took that long, by step."""
+        """Add the seconds that the tasks of a batch took, by step."""
         for by_step in seconds:
             for step, more in by_step.items():
                 self.steps[step] = self.steps.get(step, 0.0) + more
 
     def saved(self, now: float) -> None:
-        """The checkpoint was moved."""
+        """Note that the checkpoint was moved."""
         if self._saved is not None:
             self.intervals.observe(now - self._saved)
         self._saved = now
 
     def waits(self, waiting: Mapping[str, Unsynced], now: float) -> None:
-        """Sharding DDLs that wait, by target table; all there are. Such a table is held as it was before the DDL.
+        """Set the sharding DDLs that wait, by target table; all there are. Such a table stays as it was before the DDL.
 
         One whose time is not known, for it is run and what was held is read again, keeps the time that it had.
         """
@@ -233,7 +239,7 @@ class Meter:
     def applied(
         self, account: Account, commit_time: float, now: float, *, transactions: int = 0, size: int = 0
     ) -> None:
-        """A batch was closed: what became of it, and the upstream's commit time of its end (unix seconds).
+        """Count a closed batch: its rows, and the upstream's commit time of its end (unix seconds).
 
         `size` is its bytes of binlog; `now` is of the monotonic clock.
         """
@@ -250,7 +256,7 @@ class Meter:
             self._done(_Recent(now, rows, transactions, size))
 
     def read(self, now: float, sighting: Sighting | None) -> SyncReading:
-        """The figures at `now` (monotonic), with what the source said last of itself; None: it can't be asked."""
+        """Return the figures at `now` (monotonic), given the source's last answer; None: it can't be asked."""
         with self._lock:
             self._lag.sighted(sighting)
             while self._recent and self._recent[0].at < now - LONG_WINDOW_SECONDS:
@@ -290,7 +296,7 @@ class Meter:
         self._recent.append(recent)
 
     def _waited(self, now: float) -> dict[str, WaitingDdl]:
-        """By the source's clock where it is known, which a restart does not begin anew."""
+        """Return the waits by the source's clock where it is known: a restart does not reset it."""
         clock = self._lag.clock(now)
         found = {}
         for table, (first, one) in self._waiting.items():
@@ -299,7 +305,10 @@ class Meter:
         return found
 
     def _table_lag(self, lag: float | None, now: float) -> dict[str, float | None]:
-        """A table that is held falls behind by the source's clock; all others are as far as the source."""
+        """Return the lag of each table.
+
+        A blocked table lags by the source's clock; all others are as far as the source.
+        """
         lags: dict[str, float | None] = dict.fromkeys(self.tables, lag)
         clock = self._lag.clock(now)
         for table, commit_time in self._held.items():

@@ -1,10 +1,9 @@
 """The sync unit: follow one source's relay log and apply it batch by batch, exactly once.
 
-With `delivery: at-least-once` batches have no plan and no receipts in the target, and the checkpoint is moved every
-interval; whatever was applied behind it is applied again after a crash, in safe mode (`safe_mode`).
+With `delivery: at-least-once` batches have no plan and no receipts in the target, and the checkpoint moves once an
+interval; what was applied after it is applied again after a crash, in safe mode (`checkpoint.safe_mode`).
 
-It only wires: what comes next (`follow`), changes of rows (`rows`), statements (`statement`), sharding DDL (`groups`,
-`resync`), and the driver's durable writes (`store`).
+It only decides what comes next. The work is done in `source_log`, `rows`, `statements`, `sharding` and `checkpoint`.
 """
 
 from __future__ import annotations
@@ -34,12 +33,11 @@ from unshard.sync.rows import RowBatches
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, leave_optimistic_mode, refuse_held
 from unshard.sync.sharding.crossings import crossed
 from unshard.sync.sharding.moved_rows import MovedRows
-from unshard.sync.sharding.optimistic import ChangeTarget, OptimisticGroups, ReadAgain, ReleaseTable
+from unshard.sync.sharding.optimistic import AwaitTarget, ChangeTarget, OptimisticGroups, ReadAgain, ReleaseTable
 from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.sharding.snapshot import copied_ddl
 from unshard.sync.sharding.table_owners import held_clash
 from unshard.sync.source_log.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
-from unshard.sync.source_log.open_batch import rows_end
 from unshard.sync.source_log.prepared_xa import PreparedXas
 from unshard.sync.source_log.reader import (
     Complete,
@@ -51,6 +49,7 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
     next_work,
+    rows_end,
 )
 from unshard.sync.statements.plan_record import KIND, StatementPlan
 from unshard.sync.statements.runner import Statements
@@ -88,17 +87,13 @@ class SyncUnit:
     _read: WrittenLog = field(init=False)
 
     def __post_init__(self) -> None:
+        take_changes = self.statements.tables.take_changes
         self._standing = SyncProgress(
-            self.source,
-            self.store,
-            self.statements.tables.take_changes,
-            self.flush_seconds,
-            self.delivery,
-            self.meter,
+            self.source, self.store, take_changes, self.flush_seconds, self.delivery, self.meter
         )
 
     def begin(self, start: Checkpoint | None) -> None:
-        """Take the source over and go to its checkpoint, or make `start` its first one, durably.
+        """Claim the source and go to its checkpoint, or make `start` its first one, durably.
 
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
@@ -119,17 +114,13 @@ class SyncUnit:
         self.store.exact = self.delivery.exactly_once
         if found is None:
             self.store.move(checkpoint.location, checkpoint.tables)
-        elif (found.exit_point, found.exact, found.by_dm) != (
-            self._standing.safe.exit_point,
-            self.store.exact,
-            False,
-        ):
-            # the row has to be ours before anything is applied: an exit point that says "off" would say so again
+        elif (found.exit_point, found.exact, found.by_dm) != (self._standing.safe.exit_point, self.store.exact, False):
+            # the row must be ours before anything is applied: else its exit point may mean "off" again after a crash
             self._standing.move(checkpoint.location)
         self.store.goes_on()
 
     def announce(self) -> None:
-        """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
+        """Declare to the task's other sources which tables this one owns, also before there is a checkpoint."""
         self.statements.ownership.announce(self.statements.tables.names)
 
     def _run_batch(self, plan: BatchPlan) -> list[LedgerReport]:
@@ -142,9 +133,9 @@ class SyncUnit:
             raise clash from error
 
     def copied(self, start: Checkpoint, stop: Event) -> DdlInSnapshot | None:
-        """What the copy that ends in `start` has of sharding DDL, said to the task's other sources too.
+        """Return the sharding DDL that the copy ending in `start` has, and declare it to the task's other sources.
 
-        Asked before the copy is loaded; None when `stop` came first. Raises ShardError SHARD-029.
+        Called before the copy is loaded; None when `stop` came first. Raises ShardError SHARD-029.
         """
         if self.groups is None:
             return DdlInSnapshot()
@@ -156,9 +147,9 @@ class SyncUnit:
     def crossed(
         self, begin: Location, places: Mapping[TableName, Location], stop: Event
     ) -> frozenset[TableName] | None:
-        """The tables of a copy that the log crosses between their snapshots, which stand at `places`.
+        """Return the tables of a copy that statements of the log cross; `places` are the locations of their snapshots.
 
-        Asked before the copy is finished; None when `stop` came first.
+        Called before the copy is finished; None when `stop` came first.
         """
         try:
             upstream = self.store.upstream()
@@ -178,7 +169,8 @@ class SyncUnit:
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
             known = tables.tracker.names if checkpoint.tables or not fresh else tables.names
-            self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
+            ahead = frozenset[TableName]() if fresh else ownership.declared() - ownership.left() - known
+            self.groups.restore(known if fresh else known - ownership.left(), ahead)
             ownership.announce(self.groups.names)
             if isinstance(self.groups, OptimisticGroups):
                 self.groups.begin_merged()
@@ -187,9 +179,9 @@ class SyncUnit:
             self.announce()
 
     def run(self, stop: Event) -> None:
-        """Follow the log until `stop` is set; the batch in hand is finished before it returns.
+        """Follow the log until `stop` is set; the batch under way is finished before it returns.
 
-        Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stood.
+        Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stopped.
         """
         try:
             self._resume(stop)
@@ -205,10 +197,10 @@ class SyncUnit:
             raise
         finally:
             self.meter.doing = "stopped"
-            self.store.drop()
+            self.store.leave()
 
     def _resume(self, stop: Event) -> None:
-        """Finish the batch that was left open, and go over to another server where the source has."""
+        """Finish the batch that was left open, and change to another server if the source has failed over."""
         if not self._await(ANY, stop):
             return
         batch, before = self._left_open, self._upstream
@@ -225,10 +217,10 @@ class SyncUnit:
             self._cross(str(before), stop)
 
     def _cross(self, before: str, stop: Event) -> None:
-        """Put the names of the server that the relay follows now in the place of those of `before`."""
+        """Replace the recorded binlog names of server `before` by those of the server that the relay follows now."""
         self.meter.doing = "going over to another server"
         refuse_pending(self.store, before)
-        self._batches.operators = ()  # what the open batch has settled was for places in the other log
+        self._batches.operators = ()  # those that the open batch has settled were for positions in the other log
         held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.store.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
@@ -237,7 +229,7 @@ class SyncUnit:
         if there is None:
             return
         also = self.groups.put(*there.groups) if self.groups is not None else nothing
-        self._crossing = True  # an error leaves open whose names stand: nothing may be written behind it
+        self._crossing = True  # after an error it is unknown which names are on record: nothing may be written then
         self.store.cross(self.relay.upstream, there.checkpoint, there.prepared.values(), also)
         self._crossing = False
         found = self.store.checkpoint()
@@ -265,7 +257,7 @@ class SyncUnit:
         self.meter.behind = False
 
     def _unresolved(self, groups: ShardingGroups) -> bool:
-        """One step of sharding DDL; whether there was one to make."""
+        """Make one step of sharding DDL; return whether there was one to make."""
         progress = self._standing
         self._show(groups)
         if isinstance(groups, OptimisticGroups):
@@ -283,7 +275,9 @@ class SyncUnit:
             self.statements.execute(group, progress.at, self.store)
             progress.arrived_durably(progress.at)
         elif what is Next.SKIP:
-            progress.move(progress.at, also=groups.resolve(group, progress.at))
+            self.meter.doing = "sharding DDL"
+            self.statements.pass_behind(group, progress.at, self.store)
+            progress.arrived_durably(progress.at)
         else:
             self.meter.doing = "re-sync"
             self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, self._batches.operators)
@@ -292,7 +286,7 @@ class SyncUnit:
         return True
 
     def _optimistic(self, groups: OptimisticGroups) -> bool:
-        """One step of sharding DDL in optimistic mode; whether there was one to make."""
+        """Make one step of sharding DDL in optimistic mode; return whether there was one to make."""
         progress = self._standing
         self._sure = False
         match groups.next_step(progress.at):
@@ -305,6 +299,9 @@ class SyncUnit:
                 self.statements.change_merged(target, progress.at, self.store)
                 progress.arrived_durably(progress.at)
                 self.rules.forget(groups.keeper.group(target).tables)
+            case AwaitTarget(target):
+                self.meter.doing = f"waiting for columns of {target}"
+                time.sleep(LOOK_SECONDS)
             case ReadAgain(group):
                 self.meter.doing = "re-sync"
                 operators = self._batches.operators
@@ -312,7 +309,7 @@ class SyncUnit:
         return True
 
     def _show(self, groups: ShardingGroups) -> None:
-        """Tell the meter of what waits, once in a while: of ten thousand shards that takes longer than a step."""
+        """Show the meter what waits, not at each step: for ten thousand shards it takes longer than a step."""
         now = time.monotonic()
         if now - self._shown >= LOOK_SECONDS:
             self.meter.waits(groups.waiting(), now)
@@ -359,7 +356,7 @@ class SyncUnit:
             progress.arrive(work.end)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
-        """Bring the batch that an earlier process left open to its end, by the same plan."""
+        """Finish the batch that an earlier process left open, by the same plan."""
         self.meter.doing = "finishing the open batch"
         self._place, self._sure = batch.begin, False
         if batch.plan["kind"] == KIND:
@@ -387,11 +384,12 @@ class SyncUnit:
     def _wait(self) -> None:
         self.meter.doing = "waiting"
         at = self._standing.at.position
-        self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS)
+        if not self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS):
+            self.store.rest()
         self._standing.idle()
 
     def _await(self, position: Position, stop: Event) -> bool:
-        """Wait until the relay log holds `position` again (it may have to be fetched anew); False: stopped first."""
+        """Wait until the relay log has `position`, which may have to be fetched again; False: stopped first."""
         while not self._read.wait_for(position, IDLE_SECONDS):
             self._read.check()
             if stop.is_set():

@@ -1,10 +1,20 @@
-"""The checkpoint: how far a source is applied, and its tables' structures there. DM's table and columns.
+"""The checkpoint: how far a source is applied, its tables' structures there, and what is begun in its log there.
 
-`table_info` of the global row, null in DM, tells who wrote the row: rows of DM itself, and ours of `at-least-once`
-delivery, may stand behind what the target holds; those of `exactly-once` never do.
+The checkpoint has DM's table and columns. `table_info` of the global row, which is null in DM's rows, shows who wrote
+the row. The location in a row of DM, or in ours of `at-least-once` delivery, may be earlier than what the target holds;
+with `exactly-once` delivery it never is.
 
-While a sharding DDL is unresolved the columns of the global row are held where it began, as in DM: the log is needed
-from there. `table_info` has the place up to which all is read, and applied but for what waits for that DDL.
+While a sharding DDL is unresolved the columns of the global row stay at the location where it began, as in DM: the log
+is needed from there. `table_info` then has the location up to which everything is read, and applied except for the
+changes that wait for that DDL.
+
+Statements that ran on ghost tables of online DDL and wait for their RENAME are in DM's table. Beside DM's keys a row
+holds `kept`, the statements with their sessions. DM's own rows lack it; their statements are read as run in a default
+session with the ghost's schema.
+
+XA transactions that are prepared in the source and neither committed nor rolled back there yet have a row each. It is
+written with the checkpoint that passes the prepare, and deleted with the one that passes the commit or rollback. So the
+rows are exactly the transactions that are prepared at the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,6 +25,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from unshard.ddl.online import Kept, Records
+from unshard.ddl.statement import Context
 from unshard.errors import DdlError, SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.stored_form import stamped, version_of
@@ -32,15 +44,15 @@ _UPSERT = (
     + ", ".join(f"{column} = VALUES({column})" for column in _COLUMNS.split(", "))
 )
 _RELAY_SUFFIX = re.compile(r"\|\d+(?=\.\d+$)")
-"""DM names a file of its relay log `mysql-bin|000001.000003`: the part behind the bar is its folder."""
+"""DM names a file of its relay log `mysql-bin|000001.000003`: the part after the bar is its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCheckpoint:
-    """A table's structure and, where it was copied later than the checkpoint, its own location.
+    """A table's structure and, where the table was copied later than the checkpoint, its own location.
 
-    `table` is None for a table that was dropped: its row goes. As read it is None for DM's rows, whose structure has
-    a form of their own. Events at or before `location` are in the target already.
+    `table` is None for a table that was dropped: its row is deleted. When read it is None for DM's rows, which have the
+    structure in DM's own form. Events at or before `location` are in the target already.
     """
 
     table: Table | None
@@ -49,7 +61,7 @@ class TableCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class ExitPoint:
-    """DM's `safemode_exit_point`: up to `location` changes may be in the target already. `cause` tells why."""
+    """DM's `safemode_exit_point`: changes up to `location` may already be in the target. `cause` is the reason."""
 
     location: Location
     cause: str = ""
@@ -59,8 +71,11 @@ class ExitPoint:
 class Checkpoint:
     """The global location of one source and every table known there.
 
-    `exact`: nothing behind `location` is in the target, but for what `exit_point` says. `by_dm`: DM wrote it.
-    `held`: where the first unresolved sharding DDL began, if there is one.
+    Args:
+        tables: the source's tables; one that was copied later has a location of its own.
+        exact: the target holds no change after `location`, except as `exit_point` says.
+        by_dm: DM wrote it.
+        held: the location where the first unresolved sharding DDL began, if there is one.
     """
 
     location: Location
@@ -72,7 +87,7 @@ class Checkpoint:
 
 
 def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_too: bool = True) -> Checkpoint | None:
-    """The last checkpoint of the source, or None where it has none; its tables only where they are asked for."""
+    """Return the last checkpoint of the source, or None; its tables are read only with `tables_too`."""
     asked = f"SELECT cp_schema, cp_table, is_global, {_COLUMNS} FROM {meta.checkpoint} WHERE id = %s"
     with connection.cursor() as cursor:
         cursor.execute(asked if tables_too else f"{asked} AND is_global", (source,))
@@ -119,7 +134,7 @@ def save_checkpoint(
         statement, (source, "", "", True, *_place(held or location), *_place(exit_at), json.dumps(stamped(mark)))
     )
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
-    kept: Iterator[tuple[Any, ...]] = (  # made as they are sent: nothing silent for long is in a transaction
+    kept: Iterator[tuple[Any, ...]] = (  # made as they are sent: a transaction must not be silent for long
         (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
         for name, state in changed.items()
         if state.table is not None
@@ -146,14 +161,15 @@ def _place(location: Location | None) -> tuple[str, int, str]:
     return location.position.file, location.position.offset, location.gtid
 
 
-# Which server a source's binlog names are of: those in its checkpoint, its open batch and its prepared transactions.
+# The server to which a source's binlog names belong: those in its checkpoint, its open batch and its prepared
+# transactions.
 #
 # Written at a task's first contact with its source, and changed in the transaction that translates those names when
 # the source has failed over to another server.
 
 
 def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
-    """The server on record (`mysql.flavour.identify`), or None."""
+    """Return the recorded server (`mysql.flavour.identify`), or None."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT uuid FROM {meta.upstream} WHERE source = %s", (source,))
         found = cursor.fetchone()
@@ -161,7 +177,7 @@ def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
 
 
 def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None:
-    """Put a server on record, in the caller's transaction. May run twice."""
+    """Record a server, in the caller's transaction. May run twice."""
     cursor.execute(f"REPLACE INTO {meta.upstream} (source, uuid) VALUES (%s, %s)", (source, uuid))
 
 
@@ -169,17 +185,17 @@ def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None
 
 
 def structure_of(connection: Any, meta: MetaTables, source: str, name: TableName) -> Table | None:
-    """As of the source's checkpoint; None where it is not tracked (yet)."""
+    """Return a table's structure at the source's checkpoint; None where it is not tracked (yet)."""
     found = load_checkpoint(connection, meta, source)
     state = found.tables.get(name) if found is not None else None
     return state.table if state is not None else None
 
 
 def set_structure(connection: Any, meta: MetaTables, source: str, name: TableName, table: Table | None) -> None:
-    """Put another structure in the checkpoint, or none; in one transaction that takes the source over.
+    """Replace a table's structure in the checkpoint, or delete it with None; in one transaction that claims the source.
 
-    A task that runs all the same, with the structure from before, can write nothing behind it and stops (SYNC-001).
-    Raises DdlError DDL-032 where a batch is open that is applied in part, by the structure from before.
+    A task that is still running, with the old structure, can write nothing afterwards and stops (SYNC-001).
+    Raises DdlError DDL-032 where a batch is open that is applied in part, by the old structure.
     """
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
@@ -202,7 +218,7 @@ def set_structure(connection: Any, meta: MetaTables, source: str, name: TableNam
 
 
 def _refuse_begun(cursor: Any, meta: MetaTables, source: str) -> None:
-    """A batch of rows of which nothing is applied is no hindrance: the next start gives it up (`receipts.claim`)."""
+    """Raise DDL-032 for a batch that is applied in part. The next start drops an unapplied one (`claim`)."""
     cursor.execute(
         f"SELECT 1 FROM {meta.batch} AS batch JOIN {meta.partition} AS part"
         " ON part.source = batch.source AND part.batch_id = batch.batch_id AND (part.chunk > 0 OR part.step > 0)"
@@ -214,14 +230,14 @@ def _refuse_begun(cursor: Any, meta: MetaTables, source: str) -> None:
         raise DdlError("DDL-032", Where(source))
 
 
-# What DM may have left unfinished in its tables, in the way of a task that is taken over from it.
+# DM's unfinished work in its tables, which a task that takes over from DM can't continue.
 
 
 _UNFINISHED = (("syncer_sharding_meta", "source_id", "a DDL of merged tables has not reached all of them"),)
 
 
 def refuse_unfinished(connection: Any, meta: MetaTables, source: str) -> None:
-    """Raises SyncError SYNC-046 where DM's `_syncer_sharding_meta` has rows of the source."""
+    """Raise SyncError SYNC-046 where DM's `_syncer_sharding_meta` has rows of the source."""
     for suffix, column, what in _UNFINISHED:
         if _exists(connection, meta, suffix):
             name = meta.named(suffix)
@@ -231,7 +247,7 @@ def refuse_unfinished(connection: Any, meta: MetaTables, source: str) -> None:
 
 
 def refuse_unfinished_load(connection: Any, meta: MetaTables, source: str) -> None:
-    """Raises SyncError SYNC-046 where DM was loading: its status says so, and a table of our own load isn't there."""
+    """Raise SyncError SYNC-046 where DM was loading: its status says so, and the task has no load table of ours."""
     if not _exists(connection, meta, "lightning_checkpoint_list") or _exists(connection, meta, "load_chunk"):
         return
     name = meta.named("lightning_checkpoint_list")
@@ -249,3 +265,85 @@ def _exists(connection: Any, meta: MetaTables, suffix: str) -> bool:
         (meta.schema, f"{meta.task}_{suffix}"),
     )
     return bool(found)
+
+
+# Statements that ran on ghost tables of online DDL and wait for their RENAME: DM's table, and DM's form of a row.
+
+
+def load_records(connection: Any, meta: MetaTables, source: str) -> dict[TableName, tuple[Kept, ...]]:
+    """Return the recorded statements of a source, by ghost table."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT ghost_schema, ghost_table, ddls FROM {meta.online_ddl} WHERE id = %s", (source,))
+        return {TableName(schema, table): _kept(schema, json.loads(form)) for schema, table, form in cursor.fetchall()}
+
+
+def save_records(cursor: Any, meta: MetaTables, source: str, changes: Records) -> None:
+    """Write changed records; runs in the transaction that moves the checkpoint, and may run twice."""
+    for ghost, kept in changes.items():
+        key = (source, ghost.schema, ghost.table)
+        if not kept:
+            cursor.execute(
+                f"DELETE FROM {meta.online_ddl} WHERE id = %s AND ghost_schema = %s AND ghost_table = %s", key
+            )
+            continue
+        form = {
+            "schema": ghost.schema,
+            "table": ghost.table,
+            "ddls": [one.sql for one in kept],
+            "kept": [one.to_dict() for one in kept],
+        }
+        cursor.execute(
+            f"REPLACE INTO {meta.online_ddl} (id, ghost_schema, ghost_table, ddls) VALUES (%s, %s, %s, %s)",
+            (*key, json.dumps(stamped(form))),
+        )
+
+
+def _kept(schema: str, form: Any) -> tuple[Kept, ...]:
+    version_of(form, "what was run on a ghost table of online DDL")
+    if "kept" in form:
+        return tuple(Kept.from_dict(one) for one in form["kept"])
+    return tuple(Kept(sql, Context(schema)) for sql in form["ddls"])
+
+
+# XA transactions that are prepared in a source and neither committed nor rolled back there yet.
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedXa:
+    """The place of a prepared transaction's rows: from `begin` to byte `end` of its file.
+
+    `begin` has the GTID set before the transaction.
+    """
+
+    xid: str
+    begin: Location
+    end: int
+
+
+def load_prepared(connection: Any, meta: MetaTables, source: str) -> dict[str, PreparedXa]:
+    """Return the prepared transactions of a source, by xid."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT xid, binlog_name, begin_pos, end_pos, binlog_gtid FROM {meta.prepared_xa} WHERE source = %s",
+            (source,),
+        )
+        found = cursor.fetchall()
+    return {
+        xid: PreparedXa(xid, Location(Position(name, int(begin)), gtid), int(end))
+        for xid, name, begin, end, gtid in found
+    }
+
+
+def keep(cursor: Any, meta: MetaTables, source: str, prepared: PreparedXa) -> None:
+    """Record a prepared transaction; runs in the transaction that moves the checkpoint, and may run twice."""
+    at = prepared.begin
+    cursor.execute(
+        f"REPLACE INTO {meta.prepared_xa} (source, xid, binlog_name, begin_pos, end_pos, binlog_gtid)"
+        " VALUES (%s, %s, %s, %s, %s, %s)",
+        (source, prepared.xid, at.position.file, at.position.offset, prepared.end, at.gtid),
+    )
+
+
+def drop(cursor: Any, meta: MetaTables, source: str, xid: str) -> None:
+    """Delete its record; runs in the transaction that moves the checkpoint, and may run twice."""
+    cursor.execute(f"DELETE FROM {meta.prepared_xa} WHERE source = %s AND xid = %s", (source, xid))

@@ -1,10 +1,10 @@
-"""Statements that write the error value of an ENUM: number 0, an empty text that is no member of it.
+"""Statements that write the error value of an ENUM: number 0, an empty text that is not one of its members.
 
-A strict session refuses them, whatever they name the value by. So such a statement is run in a session that is not
-strict, and counts only where the server complains of nothing else.
+A strict session refuses such a statement in whatever form it writes the value. So it is run in a session that is not
+strict, and counts only where the server warns of nothing else.
 
-TiDB does not say which column of an UPDATE it complains of. There the statement is run twice: first in a strict session
-and without the error values, which is taken back; it shows that all other values are taken as they are.
+TiDB does not say which column of an UPDATE a warning is about. There the statement is run twice. The first run is in a
+strict session, without the error values, and is rolled back; it shows that all other values are accepted unchanged.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from unshard.model.table import quote_name
-from unshard.mysql.tidb_version import tidb_version
+from unshard.mysql.target_session import tidb_version
 
 CUT = 1265
-"""`Data truncated for column`: what a strict session refuses the error value with."""
+"""`Data truncated for column`: the error with which a strict session refuses the error value."""
 
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 _CHANGED = frozenset({1048, 1264, CUT, 1366, 1406})
 """NULL turned into a default, out of range, cut, wrong, too long."""
 
 _DEPRECATED = 1287
-"""MySQL's word on VALUES(column)."""
+"""MySQL's warning that VALUES(column) is deprecated."""
 
 _UNNAMED = "for column '%s' at row %d"
-"""What TiDB says of an ENUM's value in an UPDATE: the text with nothing filled in."""
+"""TiDB's warning about an ENUM's value in an UPDATE: its text with nothing filled in."""
 
 _ASSIGNED = re.compile(rb",`((?:[^`]|``)+)`=(?:''|0)(?=,| WHERE )")
-"""A column of an UPDATE and an empty text or the number 0. In a text each quotation mark has a backslash, and in a
-condition no column has a comma before it: neither is found.
+"""A column of an UPDATE that is assigned an empty text or the number 0.
+
+Inside a text each quotation mark has a backslash, and in a condition no column has a comma before it, so the pattern
+matches neither.
 """
 
 
 class ServerAnswer(NamedTuple):
-    """What the server says of a text: rows found and warnings, of all of its statements; `info` (mysql_info) of the
-    last."""
+    """The server's answer to a text: rows found and warnings of all its statements; `info` (mysql_info) of the last."""
 
     found: int
     info: bytes
@@ -56,8 +57,11 @@ def query(connection: Any, sql: bytes) -> ServerAnswer:
 
 
 def changed_value(connection: Any) -> str:
-    """What the server says of a value that the statement before stored as another one, though the session is strict:
-    digits or blanks that it cut off. "" where it did not. Where it lists too few of its warnings to tell, that."""
+    """Return the warning about a value that the last statement stored changed although the session is strict.
+
+    Such a change is a cut of digits or blanks. "" where there is none. Where the server lists too few of its warnings
+    to tell, the returned text says so.
+    """
     count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     with connection.cursor() as cursor:
         cursor.execute("SHOW WARNINGS")
@@ -68,10 +72,10 @@ def changed_value(connection: Any) -> str:
 
 
 def with_numbers(sql: bytes, zeros: Collection[tuple[str, str]]) -> bytes:
-    """UPDATEs with the number 0 for the texts `zeros` of columns, which name it where an ENUM has an empty member.
+    """Return UPDATEs with the number 0 for the texts `zeros` of columns, for ENUMs that have an empty member.
 
-    TiDB cuts such a text to the length of the longest member first, and may take it for another member then. In a text
-    each quotation mark has a backslash, so nothing in a value is found.
+    TiDB first cuts such a text to the length of the longest member, and may then take it for another member. Inside a
+    text each quotation mark has a backslash, so nothing in a value matches.
     """
     for name, zero in zeros:
         text = f"{quote_name(name)}=".encode()
@@ -81,10 +85,10 @@ def with_numbers(sql: bytes, zeros: Collection[tuple[str, str]]) -> bytes:
 
 
 def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> ServerAnswer | None:
-    """`query` of one statement in which an empty text for one of the columns `enums` is their error value.
+    """Run one statement in which an empty text for one of the columns `enums` means their error value.
 
-    None where the server would change any other value: the caller rolls its transaction back. Called within one.
-    Raises MySQLdb.Error where TiDB refuses another value of an UPDATE.
+    Returns as `query`, or None where the server would change any other value: the caller rolls its transaction back.
+    Called within a transaction. Raises MySQLdb.Error where TiDB refuses another value of an UPDATE.
     """
     allowed = {name.lower() for name in enums}
     unnamed = sql.startswith(b"UPDATE ") and tidb_version(connection.get_server_info()) is not None
@@ -113,13 +117,13 @@ def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str])
 
 
 def _try_the_others(connection: Any, sql: bytes, enums: Collection[str]) -> None:
-    """Run an UPDATE without the error values that it assigns, and take it back. Raises MySQLdb.Error if refused."""
+    """Run an UPDATE without the error values that it assigns, and roll it back. Raises MySQLdb.Error if refused."""
 
     def kept(found: re.Match[bytes]) -> bytes:
         name = found[1].replace(b"``", b"`").decode().lower()
         return b"" if name in enums else found[0]
 
-    # a comma before the first assignment makes all of them alike
+    # a comma before the first assignment gives all of them one form
     start, given, rest = sql.partition(b" SET ")
     others = _ASSIGNED.sub(kept, b"," + rest)
     if not others.startswith(b","):

@@ -1,14 +1,14 @@
-"""The target tables that a full copy fills, on record: a copy loads only into tables that were empty when it began.
+"""The record of target tables that a full copy fills: a copy loads only into tables that were empty when it began.
 
-A table is put on record before its first row is written, so rows without a record are of somebody else.
+A table is recorded before its first row is written, so rows in a table without a record have another origin.
 
-| dies | then |
+| the process dies | then |
 |---|---|
 | before the record | nothing was written; the next attempt looks again |
-| behind the record, before CREATE TABLE | the table is on record as one that is filled, not as one that was made |
-| behind CREATE TABLE, before `note_made` | the same: a reset empties the table in place of dropping it |
+| after the record, before CREATE TABLE | the table is recorded as one that is filled, not as one that was made |
+| after CREATE TABLE, before `note_made` | the same: a reset empties the table in place of dropping it |
 
-`target.forget` keeps the records and marks them as those of an earlier attempt: the rows are still there.
+`meta.forget_task` keeps the records and marks them as those of an earlier attempt: the rows are still there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from unshard.mysql.connection import rows
 
 SUFFIX = "load_table"
 COUNTED = 1_000_000
-"""Rows up to which a table's rows are counted; a count of all may take minutes."""
+"""The number of rows up to which a table's rows are counted; a count of all may take minutes."""
 _AT_ONCE = 100
-"""Tables that one statement asks."""
+"""The number of tables that one statement asks about."""
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {name} (
     target_schema VARCHAR(64) NOT NULL,
@@ -43,8 +43,14 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A table on record. `made`: the task created it; `had_rows`: it held rows of others when the copy began;
-    `earlier`: the record is of an attempt that was forgotten since."""
+    """A table's record.
+
+    Args:
+        source: the source that recorded it.
+        made: the task created the table.
+        had_rows: the table had rows of others when the copy began.
+        earlier: the record is of an attempt that was forgotten since.
+    """
 
     table: TableName
     source: str
@@ -55,26 +61,27 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class FilledTables:
-    """The record of one task. Statements run on the connection that is given; driver errors come up."""
+    """The records of one task. Statements run on the given connection; driver errors are raised unchanged."""
 
     schema: str
     task: str
 
     @property
     def name(self) -> str:
+        """Qualified and quoted name of the table of records."""
         return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{SUFFIX}')}"
 
     def create(self, connection: Any) -> None:
-        """Create the table. Idempotent."""
+        """Create the table of records. Idempotent."""
         rows(connection, _CREATE.format(name=self.name))
 
     def there(self, connection: Any) -> bool:
-        """Whether `create` has been there."""
+        """Return whether the table of records exists."""
         asked = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
         return bool(rows(connection, asked, (self.schema, f"{self.task}_{SUFFIX}")))
 
     def read(self, connection: Any) -> dict[TableName, Filled]:
-        """Every record, by target table; none where the table of records is not there."""
+        """Return every record, by target table; none where the table of records does not exist."""
         if not self.there(connection):
             return {}
         columns = "target_schema, target_table, source, made, had_rows, earlier"
@@ -87,10 +94,10 @@ class FilledTables:
     def claim(
         self, connection: Any, source: str, targets: Iterable[TableName], *, merges: bool, adopts: bool = False
     ) -> None:
-        """Put the tables that `source` is about to fill on record. Idempotent; sources may do so at the same time.
+        """Record the tables that `source` is about to fill. Idempotent; several sources may call it at the same time.
 
         `merges`: rows of others may be there. `adopts`: rows may be there that the task wrote before it kept records.
-        A table that an earlier attempt has made stays on record as made.
+        The record of a table that an earlier attempt has made keeps `made`.
         Raises LoadError LOAD-025 for rows of an earlier attempt of the task, LOAD-026 for rows of others.
         """
         known, new, strange = self._look(connection, targets)
@@ -126,12 +133,12 @@ class FilledTables:
     def _look(
         self, connection: Any, targets: Iterable[TableName]
     ) -> tuple[dict[TableName, Filled], list[TableName], list[TableName]]:
-        """What is on record; those of the targets that this attempt has no record of; those of them with rows."""
+        """Return the records; the targets that this attempt has no record of; those of them that hold rows."""
         known = self.read(connection)
         current = {name for name, one in known.items() if not one.earlier}
         new = sorted(set(targets) - current)
         there = with_rows(connection, new)
-        if there:  # another source of the task may have begun since: it is on record before its first row
+        if there:  # another source of the task may have begun since; it records a table before its first row
             known = self.read(connection)
             current = {name for name, one in known.items() if not one.earlier}
         return known, new, [name for name in there if name not in current]
@@ -159,7 +166,7 @@ class FilledTables:
         raise LoadError("LOAD-025" if earlier else "LOAD-026", Where(source, str(first)), values=values)
 
     def note_made(self, connection: Any, target: TableName) -> None:
-        """Put on record that the task has created the table. Idempotent."""
+        """Record that the task has created the table. Idempotent."""
         rows(
             connection,
             f"UPDATE {self.name} SET made = TRUE WHERE target_schema = %s AND target_table = %s",
@@ -167,7 +174,7 @@ class FilledTables:
         )
 
     def note_earlier(self, connection: Any) -> None:
-        """Mark all records as those of an earlier attempt; drop the table of records where it has none. Idempotent."""
+        """Mark all records as those of an earlier attempt; drop the table of records where it is empty. Idempotent."""
         if not self.there(connection):
             return
         rows(connection, f"UPDATE {self.name} SET earlier = TRUE")
@@ -175,7 +182,7 @@ class FilledTables:
             rows(connection, f"DROP TABLE {self.name}")
 
     def note_gone(self, connection: Any, target: TableName) -> None:
-        """Take a table off the record. Idempotent."""
+        """Delete the record of a table. Idempotent."""
         if not self.there(connection):
             return
         rows(
@@ -186,7 +193,7 @@ class FilledTables:
 
 
 def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
-    """Those of the tables that exist and hold a row."""
+    """Return the tables that exist and hold a row."""
     existing: set[tuple[str, str]] = set()
     ((folds,),) = rows(connection, "SELECT @@lower_case_table_names")
     asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
@@ -204,7 +211,7 @@ def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
 
 
 def counted(connection: Any, table: TableName) -> str:
-    """How many rows a table holds, in words: "1 row", "1,234 rows", "over 1,000,000 rows"."""
+    """Return how many rows a table holds, in words: "1 row", "1,234 rows", "over 1,000,000 rows"."""
     asked = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table.quoted} LIMIT {COUNTED + 1}) some"
     ((number,),) = rows(connection, asked)
     if number > COUNTED:

@@ -1,6 +1,6 @@
 """The tables that Unshard keeps in the target's `meta-schema`: DM's own, those of the receipts, and prepared XA.
 
-Names and columns of `<task>_syncer_checkpoint` are DM's, so that its users find what they know.
+Names and columns of `<task>_syncer_checkpoint` are DM's, so that DM's users find what they know.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ _LATER = (
     ("apply_batch", "order_epoch", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_batch", "worker", "VARCHAR(255) NOT NULL DEFAULT ''"),
 )
-"""Columns that a task's tables of an earlier version lack; what they count began after that version."""
+"""Columns that a task's tables of an earlier version lack; their counts begin when they are added."""
 _ONLINE_DDL = """
 CREATE TABLE IF NOT EXISTS {name} (
     id VARCHAR(32) NOT NULL,
@@ -211,79 +211,94 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class MetaTables:
-    """The quoted names of one task's tables in the target."""
+    """The quoted names of one task's tables in the target. `schema` is the task's meta schema."""
 
     schema: str
     task: str
 
     def named(self, suffix: str) -> str:
-        """The quoted name of the task's table with that ending, ours or DM's."""
+        """Return the quoted name of the task's table with that ending, ours or DM's."""
         return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{suffix}')}"
 
     @property
     def checkpoint(self) -> str:
+        """Quoted name of DM's table of checkpoints: a row for each source, and one for each of its tables."""
         return self.named("syncer_checkpoint")
 
     @property
     def batch(self) -> str:
+        """Quoted name of the table with each source's open or last batch: its positions, plan and epoch."""
         return self.named("apply_batch")
 
     @property
     def partition(self) -> str:
+        """Quoted name of the table with the apply progress of each part of a batch."""
         return self.named("apply_partition")
 
     @property
     def ledger(self) -> str:
+        """Quoted name of the table with the row counts of each source and target table."""
         return self.named("apply_ledger")
 
     @property
     def left_out(self) -> str:
+        """Quoted name of the table that counts the changes and events that each rule excluded."""
         return self.named("apply_left_out")
 
     @property
     def missing(self) -> str:
+        """Quoted name of the table of rows that an UPDATE or DELETE did not find in the target."""
         return self.named("apply_missing")
 
     @property
     def online_ddl(self) -> str:
+        """Quoted name of DM's table with the DDL statements of ghost tables."""
         return self.named("onlineddl")
 
     @property
     def prepared_xa(self) -> str:
+        """Quoted name of the table of XA transactions that are prepared and not yet completed."""
         return self.named("prepared_xa")
 
     @property
     def upstream(self) -> str:
+        """Quoted name of the table with the UUID of the server that each source was last read from."""
         return self.named("upstream")
 
     @property
     def operator(self) -> str:
+        """Quoted name of the table of binlog operators: skip, replace and inject."""
         return self.named("binlog_operator")
 
     @property
     def stopped(self) -> str:
+        """Quoted name of the table with the error that stopped each source."""
         return self.named("stopped")
 
     @property
     def sharding_meta(self) -> str:
+        """Quoted name of DM's table with the sharding DDL that waits in pessimistic mode."""
         return self.named("syncer_sharding_meta")
 
     @property
     def shard_source(self) -> str:
+        """Quoted name of the table of the sources whose sharded tables are declared."""
         return self.named("shard_source")
 
     @property
     def shard_lock(self) -> str:
+        """Quoted name of the table with the sharding lock of each target table."""
         return self.named("shard_lock")
 
     @property
     def shard_merged(self) -> str:
+        """Quoted name of the table with the merged structure of each target table."""
         return self.named("shard_merged")
 
     def create(self, connection: Any) -> None:
-        """Create what is missing; may run any number of times and from several sources at once.
+        """Create the missing tables and columns; may run any number of times and from several sources at once.
 
-        One question where nothing is missing: a start asks for this more than once.
+        Where nothing is missing it runs one query: a start calls it more than once.
         """
         with connection.cursor() as cursor:
             columns, fold = self._columns_there(cursor)
@@ -315,7 +330,7 @@ class MetaTables:
                     self._add_column(cursor, suffix, column, definition)
 
     def _columns_there(self, cursor: Any) -> tuple[set[tuple[str, str]], Callable[[str], str]]:
-        """Quoted name and column, of the task's tables and maybe of others; what folds a name as the server does."""
+        """Return (quoted name, column) of the task's tables, maybe of others too; and the server's folding of names."""
         cursor.execute(
             "SELECT TABLE_NAME, COLUMN_NAME, @@lower_case_table_names FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
@@ -326,7 +341,7 @@ class MetaTables:
         return {(fold(f"{schema}.{quote_name(table)}"), column) for table, column, _ in found}, fold
 
     def _add_column(self, cursor: Any, suffix: str, column: str, definition: str) -> None:
-        """What a table of an earlier version lacks. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
+        """Add a column that a table of an earlier version lacks. Only MariaDB has ADD COLUMN IF NOT EXISTS."""
         try:
             cursor.execute(f"ALTER TABLE {self.named(suffix)} ADD COLUMN {column} {definition}")
         except MySQLdb.Error as error:
@@ -334,38 +349,38 @@ class MetaTables:
                 raise
 
 
-# Everything that the target has on record of one task, dropped: its next start is its first.
+# Dropping everything that the target has on record of one task, after which its next start is its first.
 #
-# Only which target tables it has filled stays on record, for their rows stay too (`target.filled`).
+# Only the record of the target tables that it has filled is kept, for their rows are kept too (`target.filled`).
 
 
 SUFFIXES = (
-    # ours, and those that we have of DM
+    # ours, and those of DM that we use
     *("apply_batch", "apply_ledger", "apply_left_out", "apply_missing", "apply_partition", "binlog_operator"),
     *(
         "lightning_checkpoint_list",
         "load_chunk",
         "onlineddl",
         "prepared_xa",
+        "repair",
         "shard_lock",
         "shard_merged",
         "shard_source",
     ),
     *("stopped", "syncer_checkpoint", "syncer_sharding_meta", "upstream"),
-    # DM's alone, that a task may have been taken over with
+    # DM's own, which a task that is taken over from DM may have
     *("loader_checkpoint", "validator_checkpoint", "validator_pending_change", "validator_error_change"),
-    "validator_table_status",
+    *("validator_table_status", "validator_changed_key", "validator_question", "validator_full_load"),
 )
-"""Endings of the tables of a task, behind its name. No one of them ends with `_` and another one."""
+"""Endings of the tables of a task, after its name. No ending ends with `_` and another ending."""
 
 
 def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
-    """Drop the task's tables in the meta schema; their names. Nothing may run of the task. Idempotent.
+    """Drop the task's tables in the meta schema; return their names. The task must not be running. Idempotent.
 
-    The record of the tables that it filled is kept, as that of an earlier attempt, unless it is empty.
-
-    Those of a task whose name differs by case are its own only where the server folds names. Driver errors come as
-    they are.
+    The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty. A table of
+    a task whose name differs only by case is dropped only where the server folds names. Driver errors are raised
+    unchanged.
     """
     asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
     wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}

@@ -1,13 +1,13 @@
-"""Operators: what a human wants done with one place of the log. Kept in the target, so that a restart has them too.
+"""Operators: what a human wants done at one position of the log. Kept in the target, so that a restart has them too.
 
 | state | means |
 |---|---|
-| pending | given, the place is not passed yet |
-| applied | used; written with the checkpoint that passes the place, by that `epoch` and `batch_id` |
-| reverted | taken back, or another one was given for the same place |
-| missed | the checkpoint went past the place and it held nothing that the operator is for |
+| pending | given; the checkpoint has not passed the position yet |
+| applied | used; written with the checkpoint that passes the position, with that `epoch` and `batch_id` |
+| reverted | taken back, or another one was given for the same position |
+| missed | the checkpoint passed the position, and nothing there was what the operator is for |
 
-No row is ever deleted: they are the record of who did what.
+Rows are never deleted: they are the record of who did what.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = "number, source, op, binlog_name, binlog_pos, sqls, state, given_by, 
 
 
 class OperatorKind(StrEnum):
-    """What is done with a place; `number` is DM's."""
+    """The action at a position; `number` is DM's."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -33,12 +33,22 @@ class OperatorKind(StrEnum):
 
     @property
     def number(self) -> int:
+        """Number of the kind in DM's messages."""
         return {"skip": 1, "replace": 2, "inject": 4}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One row. `position` is any byte of the event, statement or transaction that is meant; times are UTC, as text."""
+    """One row.
+
+    Args:
+        number: the row's key; later operators have larger ones.
+        position: any byte of the event, statement or transaction that is meant.
+        sqls: the statements of `replace` and `inject`.
+        given_by: who gave it.
+        given_time, settled_time: UTC, as text.
+        note: why it has its state.
+    """
 
     number: int
     source: str
@@ -52,7 +62,7 @@ class Operator:
     note: str = ""
 
     def to_dict(self, task: str) -> dict[str, Any]:
-        """DM's form of `binlog list`, and what DM doesn't keep behind it."""
+        """Return DM's form of `binlog list`, followed by the fields that DM doesn't keep."""
         return {
             "op": self.op.number,
             "task": task,
@@ -67,7 +77,7 @@ class Operator:
 
 
 def load_operators(connection: Any, meta: MetaTables, source: str, *, every: bool = False) -> tuple[Operator, ...]:
-    """The source's pending operators in the order of the log, or with `every` all there ever were, oldest first."""
+    """Return the source's pending operators in the order of the log; with `every`, all ever given, oldest first."""
     pending = "" if every else " AND state = 'pending'"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {_COLUMNS} FROM {meta.operator} WHERE source = %s{pending} ORDER BY number", (source,))
@@ -78,7 +88,7 @@ def load_operators(connection: Any, meta: MetaTables, source: str, *, every: boo
 def give(
     connection: Any, meta: MetaTables, source: str, op: OperatorKind, position: Position, sqls: Sequence[str], by: str
 ) -> None:
-    """Write an operator; one that is pending for the same position is taken back. One transaction."""
+    """Write an operator and revert a pending one for the same position, in one transaction."""
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         _take_back(cursor, meta, source, position, f"{op} took its place")
@@ -91,7 +101,7 @@ def give(
 
 
 def revert(connection: Any, meta: MetaTables, source: str, position: Position, by: str) -> bool:
-    """Take a pending operator back; False where there is none."""
+    """Revert a pending operator; False where there is none."""
     with connection.cursor() as cursor:
         return _take_back(cursor, meta, source, position, f"reverted by {by}")
 

@@ -1,9 +1,9 @@
-"""The limits of a target that all who write to it keep together: tasks, sources and processes, by the target itself.
+"""The limits of a target that all its writers (tasks, sources, processes) share, kept by the target itself.
 
 A transaction waits for one of `connections` named locks of the server; a process that dies loses its connection, and
-with it the lock. Rows are paid for behind the transaction that wrote them: a row of the meta schema holds the time up
-to which everything is paid, each payer moves it on by what its rows cost and waits until then. So nobody holds a share
-that could be lost. Processes share where their tasks have one `meta-schema`.
+with it the lock. Rows are paid for after the transaction that wrote them: a row of the meta schema holds the time up to
+which everything is paid. Each payer moves that time on by the cost of its rows and waits until then. So no process
+holds a share that could be lost. Processes share a limit where their tasks have one `meta-schema`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import MySQLdb
 
 from unshard.metrics.events import count_own
 from unshard.model.table import quote_name
+from unshard.retry import rest
 
 WAITED = "unshard_throttle_wait_seconds_total"
 T = TypeVar("T")
@@ -37,7 +38,10 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class RateLimiter:
-    """What one task may ask of its target, 0 for no limit. Times in the target are microseconds since 1970."""
+    """The limits of one task on its target; 0 means no limit. Times in the target are microseconds since 1970.
+
+    `schema` is the meta schema; `connections` is how many transactions may write at a time.
+    """
 
     schema: str
     rows_per_second: float = 0
@@ -45,32 +49,34 @@ class RateLimiter:
 
     @property
     def table(self) -> str:
+        """Qualified and quoted name of the table that the rate is shared through."""
         return f"{quote_name(self.schema)}.`unshard_throttle`"
 
     def create(self, connection: Any) -> None:
-        """Create what is missing. Idempotent."""
+        """Create the missing schema, table and row. Idempotent."""
         with connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
             cursor.execute(_TABLE.format(name=self.table))
-            cursor.execute("BEGIN")  # by itself the statement is optimistic on TiDB: all but one of many at once fail
+            cursor.execute("BEGIN")  # alone it is optimistic on TiDB: of many at once all but one fail
             cursor.execute(f"INSERT IGNORE INTO {self.table} VALUES (1, 0)")
             cursor.execute("COMMIT")
 
     def through(self, connection: Any, operation: Callable[[Any], T], rows: Callable[[T], int]) -> T:
-        """What `operation(connection)`, a transaction, gives; `rows` tells how many it wrote. Waits as is due.
+        """Run `operation(connection)`, a transaction, within the limits; return its result.
 
-        Raises what `operation` raises. A connection that is lost behind it is left for the next statement to find.
+        `rows` returns how many rows it wrote, by its result. Waits before and after it as the limits require. Raises
+        what `operation` raises. A connection that is lost after the operation is left for the next statement to find.
         """
         with self._slot(connection):
             found = operation(connection)
         with suppress(MySQLdb.Error):
             pause = self.pay(connection, rows(found))
             count_own(WAITED, pause)
-            time.sleep(pause)
+            rest(pause)
         return found
 
     def pay(self, connection: Any, rows: int) -> float:
-        """Seconds to wait for `rows` just written. Runs outside of a transaction. Raises MySQLdb.Error."""
+        """Pay for `rows` just written; return the seconds to wait. Runs outside a transaction. Raises MySQLdb.Error."""
         if not self.rows_per_second or not rows:
             return 0.0
         cost = int(rows * 1_000_000 / self.rows_per_second)
@@ -85,7 +91,7 @@ class RateLimiter:
 
     @contextmanager
     def _slot(self, connection: Any) -> Iterator[None]:
-        """One of the named locks, until the end of the block."""
+        """Hold one of the named locks until the end of the block."""
         if not self.connections:
             yield
             return

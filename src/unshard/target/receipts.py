@@ -3,15 +3,19 @@
 | step | who | in one transaction |
 |---|---|---|
 | claim | driver, at start | `epoch` goes up by one: every older attempt is a zombie from here. An open batch of rows \
-of which nothing is applied is taken back |
+of which nothing is applied is given up |
 | open | driver | the plan is written, every partition row is set to (epoch, batch, chunk 0) |
 | chunk k | a partition | the row moves from k-1 to k, and the chunk's rows are written |
 | piece of k | a partition, where k is too large | `step` moves on by the changes written; the last piece as *chunk* |
 | close | driver | the checkpoint moves to the batch's end, the batch is marked done |
 
-If it dies: before *open*, the batch was never there; between *open* and the first chunk, the next start plans anew,
-by the rules of then; between that and *close*, it finds the open plan, and partitions skip the chunks, and of the next
-one the changes, that their row already counts; after *close*, the next batch begins.
+| the process dies | then |
+|---|---|
+| before *open* | there is no batch |
+| between *open* and the first chunk | the next start plans the batch anew, by the rules that it has |
+| between the first chunk and *close* | the next start finds the open plan; each partition skips the chunks that its \
+row counts, and the changes of the next chunk that it counts |
+| after *close* | the next batch begins |
 """
 
 from __future__ import annotations
@@ -23,19 +27,23 @@ from typing import Any, NamedTuple
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
-from unshard.target.silent import claiming
-from unshard.target.transactions import upsert
+from unshard.target.transactions import claiming, upsert
 
 FENCED_OUT = "SYNC-001"
 OLD_ORDER = "SYNC-071"
 FIRST_EPOCH = "FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000)"
-"""Of a source without any: a task that was forgotten and began anew must not meet attempts of its former life as its
-own."""
+"""The first epoch of a source, in milliseconds since 1970.
+
+A task that was forgotten and began anew must not take attempts of its former runs for its own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """The batch a source has planned and not closed. `plan` is the JSON object that was written."""
+    """The batch that a source has planned and not closed: the log from `begin` to `end`.
+
+    `plan` is the JSON object that was written.
+    """
 
     batch_id: int
     begin: Position
@@ -45,9 +53,10 @@ class OpenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By which order of a master a process claims: `epoch` grows with each that the store `cluster` gives out.
+    """The master's order by which a process claims; `epoch` grows with each order that the store `cluster` gives out.
 
-    Orders of different stores are not compared: a store that was made anew begins with small numbers.
+    Orders of different stores are not compared: a store that was made anew begins with small numbers. `worker` is the
+    name of the worker that got the order.
     """
 
     cluster: int
@@ -57,7 +66,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a driver owns after `claim`: its epoch, the last batch's number, and that batch if it is open."""
+    """The driver's state after `claim`: its epoch, the last batch's number, and that batch if it is open."""
 
     epoch: int
     batch_id: int
@@ -65,18 +74,19 @@ class Claim:
 
 
 class Applied(NamedTuple):
-    """How far a partition is in its batch: chunks that are done, and changes of the next one, where that is split."""
+    """The progress of a partition in its batch: chunks done, and changes done of the next chunk where that is split."""
 
     chunks: int
     step: int = 0
 
 
 def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = None) -> Claim:
-    """Take the source over: one transaction that raises its epoch. Called by a driver once at its start.
+    """Claim the source: one transaction that raises its epoch. Called by a driver once at its start.
 
-    A batch of rows of which nothing is applied is open no longer: whoever it stopped may mend its rules and go on.
-    Without an `order` a human has started the process. Waits for transactions of earlier processes. Raises SyncError
-    SYNC-071 where one with a later order of the same master has claimed before: this process was frozen meanwhile.
+    A batch of rows of which nothing is applied is closed: a user whom it stopped may correct the rules and go on.
+    Without an `order`, a human has started the process. Waits for transactions of earlier processes. Raises SyncError
+    SYNC-071 where a process with a later order of the same master has claimed before: this process was frozen
+    meanwhile.
     """
     with claiming(connection, meta.schema), connection.cursor() as cursor:
         cursor.execute("BEGIN")
@@ -122,7 +132,7 @@ def _refuse_older(cursor: Any, meta: MetaTables, source: str, order: Order) -> N
 
 
 def _record(cursor: Any, meta: MetaTables, source: str, order: Order | None) -> None:
-    """Who has the source now. What a human starts leaves the last order there, for those that are older."""
+    """Record who has the source now. A human's start leaves the last order recorded, to refuse older ones."""
     if order is None:
         cursor.execute(f"UPDATE {meta.batch} SET worker = '' WHERE source = %s", (source,))
     else:
@@ -133,8 +143,11 @@ def _record(cursor: Any, meta: MetaTables, source: str, order: Order | None) -> 
 
 
 def _is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
-    """Whether any change of the batch is applied. Only behind the epoch's rise: nothing can be added from there on."""
-    # FOR UPDATE: TiDB would else answer as of the transaction's begin, and miss what a zombie had just committed
+    """Return whether any change of the batch is applied.
+
+    Called after the epoch is raised: nothing more can be applied.
+    """
+    # FOR UPDATE: else TiDB answers as of the transaction's begin, and misses what a zombie had just committed
     cursor.execute(
         f"SELECT part FROM {meta.partition} WHERE source = %s AND batch_id = %s AND (chunk > 0 OR step > 0)"
         " LIMIT 1 FOR UPDATE",
@@ -144,7 +157,7 @@ def _is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool
 
 
 def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
-    """The GTID set behind the batch that is open; "" where none is, or the source has no GTIDs."""
+    """Return the GTID set after the open batch; "" where no batch is open, or the source has no GTIDs."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT plan FROM {meta.batch} WHERE source = %s AND state = 'open'", (source,))
         found = cursor.fetchone()
@@ -152,7 +165,7 @@ def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
 
 
 def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch: OpenBatch, partitions: int) -> None:
-    """Write the plan and reset every partition's receipt. Raises SyncError when another driver took over."""
+    """Write the plan and reset every partition's receipt. Raises SyncError SYNC-001 if another driver has claimed."""
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute(
@@ -178,7 +191,7 @@ def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch
 
 
 def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_id: int, plan: dict[str, Any]) -> None:
-    """Replace the plan of the open batch. Raises SyncError when another driver took over."""
+    """Replace the plan of the open batch. Raises SyncError SYNC-001 where another driver has claimed."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {meta.batch} SET plan = %s WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
@@ -188,9 +201,9 @@ def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_
 
 
 def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None:
-    """The plan of the sharding DDL that the source has open, which is not its own to finish any more; None: no such.
+    """Return the plan of the source's open sharding DDL and mark it as handed on; None where there is none.
 
-    In the transaction that gives it to another source, behind a `claim`.
+    The source no longer finishes that DDL. Runs in the transaction that gives it to another source, after a `claim`.
     """
     cursor.execute(f"SELECT plan FROM {meta.batch} WHERE source = %s AND state = 'open' FOR UPDATE", (source,))
     found = cursor.fetchone()
@@ -204,7 +217,7 @@ def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None
 
 
 def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int) -> None:
-    """Close the batch; the caller's transaction moves the checkpoint too."""
+    """Close the batch; the caller's transaction moves the checkpoint too. Raises SyncError SYNC-001 for a zombie."""
     cursor.execute(
         f"UPDATE {meta.batch} SET state = 'done', plan = '{{}}'"
         " WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
@@ -214,20 +227,23 @@ def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: 
 
 
 def hold(cursor: Any, meta: MetaTables, source: str, epoch: int) -> None:
-    """Check, and lock until the caller's transaction ends, that this driver still owns the source."""
+    """Check that this driver still owns the source, and lock that until the caller's transaction ends.
+
+    Raises SyncError SYNC-001 where it does not.
+    """
     cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch WHERE source = %s AND epoch = %s", (source, epoch))
     _own_or_rollback(cursor, source)
 
 
 def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
-    """Whether this driver still owns the source, for what is written without a receipt; nothing is locked by it."""
+    """Return whether this driver still owns the source, for writes that have no receipt; locks nothing."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT 1 FROM {meta.batch} WHERE source = %s AND epoch = %s", (source, epoch))
         return cursor.fetchone() is not None
 
 
 def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> Applied:
-    """How far the partition is in this batch. Raises SyncError for a zombie."""
+    """Return how far the partition is in this batch. Raises SyncError SYNC-001 for a zombie."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT chunk, step FROM {meta.partition}"
@@ -243,9 +259,9 @@ def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: in
 def advance_statement(
     meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, before: Applied, after: Applied
 ) -> str:
-    """The UPDATE that must hit one row before what lies between the two may be written, in the same transaction.
+    """Return the UPDATE that must hit one row before the changes between `before` and `after` may be written.
 
-    It leaves whose transaction it is, for `target.waits`.
+    Both run in the same transaction. The UPDATE also records the transaction's session, for `target.waits`.
     """
     name = source.replace("\\", "\\\\").replace("'", "''")
     return (
@@ -259,9 +275,9 @@ def advance_statement(
 def note_trouble(
     connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, trouble: str
 ) -> None:
-    """Say, for the status alone, what this session tries again, until the partition's next advance. No zombie does.
+    """Record, for the status alone, what this session tries again, until the partition's next advance. No zombie can.
 
-    Outside of a transaction. Raises MySQLdb.Error.
+    Runs outside of a transaction. Raises MySQLdb.Error.
     """
     with connection.cursor() as cursor:
         cursor.execute(

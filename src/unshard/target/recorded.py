@@ -1,4 +1,4 @@
-"""What the target has on record of a source: how far it is, what is open, and the ledger. Read by anybody, any time."""
+"""The target's records of a source: its progress, its open batch and the ledger. Read by anybody, any time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from unshard.target.meta import MetaTables
 from unshard.target.operators import Operator, load_operators
 from unshard.target.row_counts import COUNTS
 
-# Where and why a source's sync stopped by an error: one row a source until its next start.
+# Where and why an error stopped a source's sync: one row for each source until its next start.
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """`position` is the beginning of what could not be carried out, `error` its text, bounded, `time` UTC as text.
+    """The place and the cause of an error that stopped a source's sync.
 
-    It is not `sure` where one of several transactions from there on is meant, and nobody knows which.
+    Args:
+        position: the beginning of what could not be carried out.
+        code, error: the error's code, and its text, bounded.
+        time: UTC, as text.
+        sure: False where one of several transactions from `position` on is meant, and nobody knows which.
     """
 
     position: Position
@@ -32,7 +36,7 @@ class Stopped:
 
 
 def load_stopped(connection: Any, meta: MetaTables, source: str) -> Stopped | None:
-    """None for a source that runs, was stopped in good order or was killed."""
+    """Return why the source stopped; None for one that runs, was stopped in good order or was killed."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT binlog_name, binlog_pos, code, error, stopped_time, sure FROM {meta.stopped} WHERE source = %s",
@@ -55,7 +59,7 @@ def save_stopped(cursor: Any, meta: MetaTables, source: str, stopped: Stopped) -
 
 
 def forget_stopped(cursor: Any, meta: MetaTables, source: str) -> None:
-    """The source goes on."""
+    """Delete the row, in the caller's transaction: the source goes on."""
     cursor.execute(f"DELETE FROM {meta.stopped} WHERE source = %s", (source,))
 
 
@@ -65,13 +69,18 @@ _ABSENT = frozenset({1049, 1146})  # no such database, no such table
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One source's rows, read one after the other: a task that runs may have closed a batch in between.
+    """One source's rows, read one after the other: a running task may have closed a batch in between.
 
-    `location` is None before the first checkpoint, `saved` tells when it was moved last (UTC, as text). `open_batch`
-    is the stretch of the batch that is planned and not closed, else empty. `tables` has the counts by target table;
-    `stopped` is where and why an error stopped it, None while it runs; `pending` are operators that wait.
-    `held` is where the first unresolved sharding DDL began.
-    `filtered` changes by (target table, rule), `skipped` row events by (source table, rule).
+    Args:
+        location: the checkpoint; None before the first one.
+        saved: when the checkpoint was moved last (UTC, as text).
+        open_batch: the range of the batch that is planned and not closed, else "".
+        tables: the counts of the ledger, by target table.
+        filtered: changes that were left out, by (target table, rule).
+        skipped: row events that were left out, by (source table, rule).
+        stopped: where and why an error stopped the source; None while it runs.
+        pending: the operators that wait.
+        held: the location where the first unresolved sharding DDL began.
     """
 
     source: str
@@ -87,7 +96,7 @@ class Recorded:
 
 
 def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
-    """What there is; tables and columns that a task has not made yet count as empty. Driver errors come as they are."""
+    """Read the rows; tables and columns that a task has not made yet count as empty. Raises driver errors unchanged."""
     checkpoint = _rows(connection, f"SELECT update_time FROM {meta.checkpoint} WHERE id = %s AND is_global", source)
     found = load_checkpoint(connection, meta, source) if checkpoint else None
     batches = _rows(connection, f"SELECT * FROM {meta.batch} WHERE source = %s AND state = 'open'", source)
@@ -108,7 +117,7 @@ def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
 
 
 def _where_there(read: Callable[[], T], otherwise: T) -> T:
-    """What is read of a table that the task may not have made yet."""
+    """Return the result of `read`, or `otherwise` where it reads a table that the task has not made yet."""
     try:
         return read()
     except MySQLdb.Error as error:

@@ -1,4 +1,4 @@
-"""The ledger in the target: what became of every change so far, by source and table."""
+"""The ledger in the target: the counts of what became of all changes so far, by source and table."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def add_to_ledger(cursor: Any, meta: MetaTables, source: str, tables: Mapping[st
 def add_left_out(
     cursor: Any, meta: MetaTables, source: str, column: Literal["changes", "events"], counts: Mapping[NameAndRule, int]
 ) -> None:
-    """Add what was left out of a batch. Runs in the same transaction.
+    """Add the changes or row events of a batch that a rule left out. Runs in the same transaction.
 
-    `changes` were decoded, their name is the target table's; of `events`, which were not, it is the source table's.
+    `changes` were decoded, and their name is the target table's. `events` were not; their name is the source table's.
     """
     cursor.executemany(
         f"INSERT INTO {meta.left_out} (source, name, rule, {column}) VALUES (%s, %s, %s, %s)"
@@ -38,14 +38,13 @@ def add_left_out(
     )
 
 
-# What the chunks of an open batch did not find, kept by the transactions that applied them.
+# Changes of an open batch that found no row, recorded by the transactions that applied their chunks.
 #
-# A later attempt skips those chunks and could not count it again. Rows are deleted when their batch is closed.
+# A later attempt skips those chunks and could not count them again. The records are deleted when their batch is closed.
 
 
 Missed = Mapping[tuple[int, int], Mapping[str, tuple[int, str]]]
-"""By chunk, the first change of its piece, and target table: how many changes found no row, and the key of one of them
-as SQL text."""
+"""By (chunk, first change of its piece) and target table: how many changes found no row, the key of one as SQL text."""
 
 
 def note_missing(
@@ -58,7 +57,10 @@ def note_missing(
     step: int,
     missed: Mapping[str, tuple[int, str]],
 ) -> None:
-    """Keep what a chunk, or its piece from change `step` on, did not find; in the transaction that applies it."""
+    """Record the changes of a chunk, or of its piece from change `step` on, that found no row.
+
+    Runs in the transaction that applies the chunk.
+    """
     cursor.executemany(
         f"INSERT INTO {meta.missing} (source, part, batch_id, chunk, step, target, missing, example)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -67,7 +69,7 @@ def note_missing(
 
 
 def missing_of(connection: Any, meta: MetaTables, source: str, part: int, batch_id: int) -> Missed:
-    """What the applied chunks of a partition did not find."""
+    """Return the changes of a partition's applied chunks that found no row."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT chunk, step, target, missing, example FROM {meta.missing}"
@@ -81,5 +83,5 @@ def missing_of(connection: Any, meta: MetaTables, source: str, part: int, batch_
 
 
 def forget_missing(cursor: Any, meta: MetaTables, source: str) -> None:
-    """The batch is closed; the caller's transaction adds its sums to the ledger."""
+    """Delete the records of a closed batch; the caller's transaction adds their sums to the ledger."""
     cursor.execute(f"DELETE FROM {meta.missing} WHERE source = %s", (source,))

@@ -1,8 +1,13 @@
-"""Who owns which tables of a merged target, and the locks of its DDL: rows in the target that all sources share.
+"""The state that all sources of a task share about a merged target table: its owners and its DDL.
 
-`<task>_shard_source` has the sources of the task and whether each has said which tables it owns; `<task>_shard_lock`
-one row a target table, the pure `LockKeeper` in JSON. Whoever writes first locks all rows of `shard_source`, so that
-writers come one after the other; what they write commits with the checkpoint of the caller's transaction.
+| table | holds |
+|---|---|
+| `<task>_shard_source` | the sources of the task, and whether each has declared which tables it owns |
+| `<task>_shard_lock` | a row for each target table: the pure `LockKeeper` in JSON, with the locks of its DDL |
+| `<task>_shard_merged` | a row for each target table in optimistic mode: the pure `MergedTable` in JSON |
+
+A writer first locks all rows of `shard_source`, so that writers come one after the other; their changes commit with the
+checkpoint of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from unshard.errors import Where
@@ -18,10 +24,10 @@ from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.lock import Outcome
-from unshard.shard.lock_keeper import LockKeeper
-from unshard.shard.sequence import Gone
-from unshard.target.merged_tables import take_out_of_merged
+from unshard.shard.lock_keeper import LockKeeper, Outcome
+from unshard.shard.merged_form import from_form, to_form
+from unshard.shard.merged_table import MergedTable
+from unshard.shard.sequence import Form, Gone
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import hand_on
 from unshard.target.transactions import upsert
@@ -31,9 +37,12 @@ Change = Callable[[LockKeeper], LockKeeper]
 
 @dataclass(frozen=True, slots=True)
 class LockAnswer:
-    """What a source does about the DDL that it has reported, and the locks that tell so; None: it has reported none.
+    """The action of a source for a DDL that it has reported, and the locks that decide it.
 
-    `mismatch`: both lists under each other, else empty.
+    Args:
+        outcome: None where the source has not reported the DDL.
+        keeper: the target's locks.
+        mismatch: both lists of statements under each other, where they differ; else "".
     """
 
     outcome: Outcome | None
@@ -44,9 +53,9 @@ class LockAnswer:
 def announce(
     cursor: Any, meta: MetaTables, source: str, owned: Mapping[TableName, Collection[TableName]], task: Collection[str]
 ) -> frozenset[TableName]:
-    """Say at the start which tables the source owns, by target; `task` are all sources of the task.
+    """Declare at the start which tables the source owns, by target; `task` are all sources of the task.
 
-    Gives the targets of which a first table can't be declared while a DDL is being run there; all others are written.
+    Returns the targets of which a first table can't be declared while a DDL is being run there; all others are written.
     Runs in the caller's transaction, and may run again.
     """
     named = ", ".join(["(%s, FALSE)"] * len(task))
@@ -73,10 +82,10 @@ def announce(
 
 
 def own(cursor: Any, meta: MetaTables, source: str, target: TableName, tables: Collection[TableName]) -> bool:
-    """Say that these are the source's tables of that target now; a table has come or gone.
+    """Declare that these are now the source's tables of that target; a table has come or gone.
 
-    False, with nothing written, where its first table has to wait because a DDL is being run on the target just now.
-    Else no DDL is run there without this source from the end of the caller's transaction on.
+    False, with nothing written, where the source's first table has to wait because a DDL is being run on the target
+    now. Otherwise, once the caller's transaction has ended, no DDL is run there without this source.
     """
     keeper = _one(cursor, meta, target)
     if tables and not _may_own(keeper, source):
@@ -86,18 +95,21 @@ def own(cursor: Any, meta: MetaTables, source: str, target: TableName, tables: C
 
 
 def leave(cursor: Any, meta: MetaTables, source: str, target: TableName, table: TableName) -> None:
-    """The source has that table, and nobody waits for it: its CREATE was left out. In the transaction that says so."""
+    """Record that the source has that table and nobody waits for it: its CREATE was left out.
+
+    Runs in the transaction that leaves the CREATE out.
+    """
     change(cursor, meta, target, lambda keeper: keeper.leave(source, table))
 
 
 def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tuple[str, ...]) -> None:
-    """All tables of the source have met `ddls`, and all changes before it are in the target. May be said again."""
+    """Record that all tables of the source have met `ddls`, and the target has all changes before. May run again."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
     change(cursor, meta, target, lambda keeper: keeper.join(source, ddls, time))
 
 
 def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, LockAnswer]:
-    """What the source does about each DDL that is ahead of it, by target."""
+    """Return the source's action for each DDL that it has still to pass, by target."""
     with connection.cursor() as cursor:
         found = _load(cursor, meta, _hold(cursor, meta, ""), " WHERE locks > 0")
     answers = {}
@@ -111,12 +123,15 @@ def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Lock
 
 
 def done(cursor: Any, meta: MetaTables, source: str, target: TableName) -> None:
-    """The source goes on behind the DDL: its owner has run it, or it skips it. In the transaction that says so."""
+    """Record that the source goes on after the DDL: the owner has run it, or the source skips it.
+
+    Runs in the transaction that stores this.
+    """
     change(cursor, meta, target, lambda keeper: keeper.done(source))
 
 
 def change(cursor: Any, meta: MetaTables, target: TableName, make: Change) -> LockKeeper:
-    """Move a target's locks by a method of the keeper, in the caller's transaction."""
+    """Replace a target's locks by the result of a method of the keeper, in the caller's transaction."""
     before = _one(cursor, meta, target)
     after = make(before)
     if after.to_dict() != before.to_dict():
@@ -125,14 +140,14 @@ def change(cursor: Any, meta: MetaTables, target: TableName, make: Change) -> Lo
 
 
 def copy_has(cursor: Any, meta: MetaTables, source: str, target: TableName, met: int) -> None:
-    """A table of the source that lands there is copied behind the first `met` DDL that the source will report."""
+    """Record that the copy of a table of the source contains the first `met` DDL that the source will report."""
     change(cursor, meta, target, lambda keeper: keeper.copy_has(source, met))
 
 
 def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
-    """The source is no part of the task any more: nothing waits for it. Where it comes back it goes on counting.
+    """Remove a source that is no longer part of the task: nothing waits for it. If it comes back, it goes on counting.
 
-    A DDL that it has begun is for the next owner to finish, in `Lock.begun`.
+    The next owner finishes a DDL that the source has begun, in `Lock.begun`.
     """
     plan = hand_on(cursor, meta, source)
     begun = {TableName(*plan["group"]): plan["intent"]} if plan is not None else {}
@@ -144,13 +159,13 @@ def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
 
 
 def load_keeper(connection: Any, meta: MetaTables, target: TableName) -> LockKeeper:
-    """One target as it is now; nothing is locked."""
+    """Return the locks of one target as they are now; locks no row."""
     with connection.cursor() as cursor:
         return _one(cursor, meta, target, "")
 
 
 def load_keepers(connection: Any, meta: MetaTables) -> tuple[LockKeeper, ...]:
-    """All targets of the task, for whoever shows them."""
+    """Return the locks of all targets of the task, for display."""
     with connection.cursor() as cursor:
         return _load(cursor, meta, _hold(cursor, meta, ""), " ORDER BY target_schema, target_table")
 
@@ -160,7 +175,7 @@ def _may_own(keeper: LockKeeper, source: str) -> bool:
 
 
 def _hold(cursor: Any, meta: MetaTables, lock: str = " FOR UPDATE") -> frozenset[str]:
-    """The sources that have not said anything yet; whoever asks with a lock is the only writer until it ends."""
+    """Return the sources that have not declared yet. With a lock, the caller is the only writer until it ends."""
     cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source{lock}")
     return frozenset(source for source, declared in cursor.fetchall() if not declared)
 
@@ -190,7 +205,7 @@ def _kept(keeper: LockKeeper) -> bool:
 
 
 def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> None:
-    """Write them anew; a target that nobody has a table of, or had when it left, loses its row."""
+    """Write the locks anew; a target without tables, of present or former sources, loses its row."""
     rows = [
         (keeper.target.schema, keeper.target.table, len(keeper.locks), json.dumps(keeper.to_dict()))
         for keeper in keepers
@@ -210,15 +225,15 @@ def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> Non
 
 # Unresolved sharding groups of a source: DM's table `<task>_syncer_sharding_meta`, with data of our own form.
 #
-# One row a source table and one, `is_global`, for the group; none for a group that holds no table. They move in the
-# transaction that moves the checkpoint, so they always tell what is held at that place of the log.
+# One row for each source table and one, `is_global`, for the group; none for a group without tables. They change in the
+# transaction that moves the checkpoint, so they always describe the state at that location.
 
 
 _COLUMNS = "source_id, target_table_id, source_table_id, active_index, is_global, data"
 
 
 def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroupKeeper:
-    """The groups of a source that hold tables."""
+    """Return the groups of a source that have tables."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT target_table_id, active_index, is_global, data FROM {meta.sharding_meta} WHERE source_id = %s",
@@ -240,7 +255,7 @@ def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroup
 
 
 def held_tables(connection: Any, meta: MetaTables, target: TableName) -> tuple[tuple[str, TableName], ...]:
-    """The tables of all sources whose changes wait for a DDL of the target, each behind its source."""
+    """Return the tables of all sources whose changes wait for a DDL of the target, as (source, table)."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT source_id, data FROM {meta.sharding_meta} WHERE target_table_id = %s AND NOT is_global"
@@ -253,7 +268,7 @@ def held_tables(connection: Any, meta: MetaTables, target: TableName) -> tuple[t
 
 
 def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, after: ShardingGroup) -> None:
-    """Write what has changed since `before`, what was loaded or saved last; runs in the caller's transaction."""
+    """Write what has changed since `before`, the group last loaded or saved; runs in the caller's transaction."""
     key = (after.source, _id(after.target))
     if not after.unresolved:
         cursor.execute(f"DELETE FROM {meta.sharding_meta} WHERE source_id = %s AND target_table_id = %s", key)
@@ -263,7 +278,7 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
     head = {"target": target, "reported": after.reported, "gone": [one.to_dict() for one in after.gone]}
 
     def rows() -> Iterator[tuple[Any, ...]]:
-        """Made as they are sent: a transaction must not be silent for long."""
+        """Yield rows as they are sent: a transaction must not be silent for long."""
         yield (*key, "", after.resolved, True, json.dumps(stamped(head)))
         for table, state in after.tables.items():
             if known.get(table) != state:
@@ -283,5 +298,75 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
 
 
 def _id(name: TableName) -> str:
-    """DM's name of a table in these rows."""
+    """Return DM's name of a table in these rows."""
     return name.quoted
+
+
+# The merged tables of a task in optimistic mode: rows of `<task>_shard_merged`, which all of its sources share.
+
+
+Step = Callable[[MergedTable, frozenset[str]], MergedTable]
+"""Maps a merged table, and the sources that have not declared yet which tables they own, to the table's next state."""
+
+
+def load_merged(connection: Any, meta: MetaTables) -> tuple[dict[TableName, MergedTable], frozenset[str]]:
+    """Return all merged tables of the task, and the sources that have not declared yet which tables they own."""
+    with connection.cursor() as cursor:
+        silent = _silent(cursor, meta, "")
+        cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_merged}")
+        found = cursor.fetchall()
+    tables = (_read(TableName(schema, table), state) for schema, table, state in found)
+    return {merged.target: merged for merged in tables}, silent
+
+
+def move_merged(cursor: Any, meta: MetaTables, target: TableName, step: Step) -> MergedTable:
+    """Apply one step to a merged table, in the caller's transaction; return the new state."""
+    silent = _silent(cursor, meta, " FOR UPDATE")
+    cursor.execute(
+        f"SELECT state FROM {meta.shard_merged} WHERE target_schema = %s AND target_table = %s FOR UPDATE",
+        (target.schema, target.table),
+    )
+    found = cursor.fetchone()
+    before = _read(target, found[0]) if found is not None else MergedTable(target)
+    after = step(before, silent)
+    if after != before:
+        _save_merged(cursor, meta, after)
+    return after
+
+
+def take_out_of_merged(cursor: Any, meta: MetaTables, source: str, begun: tuple[TableName, Form] | None) -> None:
+    """Remove a source that is no longer part of the task.
+
+    `begun`: the target of a change that the source has open, and the change's intent.
+    """
+    _silent(cursor, meta, " FOR UPDATE")
+    cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_merged} FOR UPDATE")
+    for schema, table, state in cursor.fetchall():
+        target = TableName(schema, table)
+        before = _read(target, state)
+        after = before.take_out(source, begun[1] if begun is not None and begun[0] == target else None)
+        if after != before:
+            _save_merged(cursor, meta, after)
+
+
+@lru_cache(maxsize=16)
+def _read(target: TableName, state: str) -> MergedTable:
+    """Return the value of a stored state. Of 512 shards it takes some milliseconds, and a statement reads it often."""
+    return from_form(target, json.loads(state))
+
+
+def _silent(cursor: Any, meta: MetaTables, lock: str) -> frozenset[str]:
+    cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source{lock}")
+    return frozenset(source for source, declared in cursor.fetchall() if not declared)
+
+
+def _save_merged(cursor: Any, meta: MetaTables, merged: MergedTable) -> None:
+    """Write the row of a merged table; a table without shards loses its row, unless a change of it is open."""
+    key = (merged.target.schema, merged.target.table)
+    if not merged.shards and merged.runner is None:
+        cursor.execute(f"DELETE FROM {meta.shard_merged} WHERE target_schema = %s AND target_table = %s", key)
+        return
+    cursor.execute(
+        f"REPLACE INTO {meta.shard_merged} (target_schema, target_table, state) VALUES (%s, %s, %s)",
+        (*key, json.dumps(to_form(merged))),
+    )

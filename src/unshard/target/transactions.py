@@ -1,31 +1,40 @@
-"""How a transaction that writes rows begins. On TiDB the first attempt at it is optimistic.
+"""The begin of a transaction that writes rows, and the end of one that a process has left silent.
 
-| transaction | its rows | another's change, a duplicate |
+On TiDB the first attempt is optimistic.
+
+| transaction | its rows | another session's change, a duplicate |
 |---|---|---|
 | optimistic | are not locked before COMMIT | make COMMIT fail (9007, 1062): nothing of it is written |
-| pessimistic | are locked by each statement | are waited for, or told by the statement |
+| pessimistic | are locked by each statement | are waited for, or reported by the statement |
 
-Locks cost TiDB a third of the time of a large INSERT, and one more round trip to its store for each statement. Rows of
-ours are seldom written by anybody else meanwhile. Where an optimistic transaction fails, its work is done again at once
-in a pessimistic one, whose answers count: what it meets is waited for, and an error names the statement. Other servers
-lock always.
+Locks cost TiDB a third of the time of a large INSERT, and one more round trip to its store for each statement. Other
+sessions seldom write our rows meanwhile. Where an optimistic transaction fails, its work is done again at once in a
+pessimistic one, whose result counts: it waits for locks that it meets, and an error names the statement. Other servers
+always lock.
+
+A process that is frozen between two statements, or cut off without notice, keeps the row of its receipt locked, and
+TiDB before 7.6 does not end its session. Its successor waits for that row first (`target.receipts`, `load.checkpoint`):
+it looks for such sessions before that, and after each lock wait, and ends them. Their changes are rolled back; TiDB
+releases their locks when these expire, 20 s later at most. This only shortens the wait. What a frozen process sends
+when it wakes is refused by the receipts alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 import MySQLdb
 
 from unshard.errors import SyncError, UnshardError, Where
-from unshard.mysql.connection import Endpoint, server_error
+from unshard.log import logger
+from unshard.mysql.connection import Endpoint, rows, server_error
 from unshard.mysql.failures import Failure, ends_connection, failure_of
-from unshard.mysql.tidb import is_tidb
+from unshard.mysql.target_session import IDLE_SECONDS
+from unshard.mysql.tidb import is_tidb, of_all_servers
 from unshard.retry import ATTEMPTS, retrying
-from unshard.target.silent import LOCK_WAIT, end_silent
 
 # An operation on the target, tried again under the one policy (`unshard.retry`, `mysql.failures`).
 
@@ -41,10 +50,10 @@ class Connection(Protocol):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it leads."""
+        """The server that it connects to."""
 
     def get(self) -> Any:
-        """The connection, opened where there is none. Raises TargetError."""
+        """Return the connection, opened where there is none. Raises TargetError."""
 
     def drop(self) -> None:
         """Close and forget it, if there is one."""
@@ -60,12 +69,12 @@ def on_target(
 ) -> T:
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
-    A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
-    doubt goes with it. `tell` hears in words of each failure that is followed by another try. Behind a lock wait,
-    sessions that are silent in a transaction on tables of our `schema` are ended (`target.silent`).
+    A transaction that the server gave up is rolled back and its connection stays; a connection in doubt is dropped.
+    `tell` is called with a text for each failure that is followed by another attempt. After a lock wait, sessions that
+    are silent in a transaction on tables of our `schema` are ended.
 
-    Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`, or once the caller is
-    told to give up.
+    Raises the UnshardError of a failure that isn't transient at once, SyncError SYNC-005 after `attempts`, or once the
+    thread has to give up (`retry.given_up`).
     """
     made, since = 0, ""
 
@@ -99,14 +108,19 @@ def on_target(
 
 
 def may_pass_smaller(error: UnshardError) -> bool:
-    """Whether a transaction that has failed so may pass in smaller ones: it was too large, or the target had no memory
-    for it in any attempt."""
+    """Return whether a failed transaction may succeed in smaller parts.
+
+    It may where it was too large, or where the target had no memory for it in any attempt.
+    """
     last = error.__cause__ if error.code == GIVEN_UP and isinstance(error.__cause__, UnshardError) else error
     return last.code in (TOO_LARGE, SHORT_OF_MEMORY)
 
 
 def _again(error: Exception) -> bool:
-    """An operation inside another has had its attempts: they are not multiplied."""
+    """Return whether to try again.
+
+    Not for an operation that has used its attempts inside another: they are not multiplied.
+    """
     return isinstance(error, UnshardError) and error.retryable and error.code != GIVEN_UP
 
 
@@ -122,13 +136,13 @@ BEGIN, _OPTIMISTIC = b"BEGIN", b"BEGIN OPTIMISTIC"
 _NOT_FOR_LOCKS = frozenset(
     {Failure.UNREACHABLE, Failure.LOST, Failure.READ_ONLY, Failure.TOO_LARGE, Failure.SHORT_OF_MEMORY}
 )
-"""What a transaction with locks would meet as well, or what leaves the connection, and the answer, in doubt."""
+"""Failures that a transaction with locks would meet too, or that leave the connection, and the result, in doubt."""
 
 
 def in_transaction(connection: Any, transaction: Callable[[bytes], T], *, may_be_optimistic: bool = True) -> T:
-    """What `transaction` gives, called with the statement that begins it; it commits by itself.
+    """Call `transaction` with the statement that begins it; return its result. It commits by itself.
 
-    It must be one that may run twice: a receipt in it tells an attempt that has been committed. Raises what it raises.
+    It must be one that may run twice: a receipt in it shows an attempt that has been committed. Raises what it raises.
     """
     if not may_be_optimistic or not is_tidb(connection):
         return transaction(BEGIN)
@@ -144,7 +158,7 @@ def in_transaction(connection: Any, transaction: Callable[[bytes], T], *, may_be
     return transaction(BEGIN)
 
 
-# Rows that several processes write as the first, each without knowing of the others.
+# Rows that several processes insert at the same time, each without knowing of the others.
 
 
 _DUPLICATE = 1062
@@ -154,8 +168,8 @@ _ATTEMPTS = 5
 def upsert(cursor: Any, statement: str, values: Any) -> None:
     """Run an INSERT … ON DUPLICATE KEY UPDATE in the caller's transaction, which must be a pessimistic one on TiDB.
 
-    Where two transactions insert the same row at once, TiDB may tell one of them of a duplicate in place of updating
-    the row. The statement is then undone and the transaction goes on. The row is there now: the statement is run again.
+    Where two transactions insert the same row at once, TiDB may report a duplicate to one of them in place of updating
+    the row. That statement is undone and the transaction goes on. Then the row exists, and the statement is run again.
     Raises MySQLdb.Error.
     """
     for attempt in range(1, _ATTEMPTS + 1):
@@ -165,3 +179,62 @@ def upsert(cursor: Any, statement: str, values: Any) -> None:
         except MySQLdb.IntegrityError as error:
             if error.args[0] != _DUPLICATE or attempt == _ATTEMPTS:
                 raise
+
+
+# End the task's sessions that are silent in a transaction on TiDB, which before 7.6 ends none itself.
+
+
+LOCK_WAIT = 1205
+CLAIM_WAIT_SECONDS = 5
+"""How long a claim waits for a row at a time on TiDB; the whole wait lasts until the silent session is ended."""
+
+
+def end_silent(connection: Any, schema: str) -> None:
+    """End the sessions that have been silent for IDLE_SECONDS in a transaction on tables of our `schema`.
+
+    Those are the sessions of the same account, or of all accounts where this one may see and end them. Does nothing on
+    another server than TiDB. Raises MySQLdb.Error where the connection is lost.
+    """
+    if not is_tidb(connection):
+        return
+    try:
+        tables = rows(
+            connection, "SELECT TIDB_TABLE_ID FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (schema,)
+        )
+        ours = {str(number) for (number,) in tables}
+        found = rows(
+            connection,
+            f"SELECT t.SESSION_ID, t.RELATED_TABLE_IDS, p.TIME FROM {of_all_servers(connection, 'TIDB_TRX')} t"
+            f" JOIN {of_all_servers(connection, 'PROCESSLIST')} p ON p.ID = t.SESSION_ID"
+            " WHERE t.STATE = 'Idle' AND p.COMMAND = 'Sleep' AND p.TIME >= %s",
+            (IDLE_SECONDS,),
+        )
+        for session, touched, seconds in found:
+            if ours.intersection(str(touched).split(",")):
+                logger("target").warning(
+                    "ends a session that is silent in a transaction on our tables", connection=session, seconds=seconds
+                )
+                rows(connection, f"KILL {int(session)}")
+    except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
+        logger("target").warning("silent sessions can't be looked for or ended", error=str(error), sampled=True)
+
+
+@contextmanager
+def claiming(connection: Any, schema: str) -> Iterator[None]:
+    """Shorten the lock wait for a claim, which waits for transactions of earlier processes and is tried again.
+
+    Raises MySQLdb.Error where the connection is lost.
+    """
+    if not is_tidb(connection):
+        yield
+        return
+    end_silent(connection, schema)
+    ((seconds,),) = rows(connection, "SELECT @@session.innodb_lock_wait_timeout")
+    rows(connection, f"SET SESSION innodb_lock_wait_timeout = {min(int(seconds), CLAIM_WAIT_SECONDS)}")
+    try:
+        yield
+    finally:
+        with suppress(MySQLdb.Error):  # a lost connection has lost its session too
+            rows(connection, f"SET SESSION innodb_lock_wait_timeout = {int(seconds)}")

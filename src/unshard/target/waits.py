@@ -1,8 +1,8 @@
-"""Whom our sessions in the target wait for: asked by the driver while a step takes long, for the status alone.
+"""The waits of the task's sessions in the target; the driver asks while a step takes long, for the status alone.
 
-Which sessions are ours tell the receipts: the row of a partition in hand has its session in `writer`, written by the
-very transaction that waits and read before its commit; a session that tries again has committed it there. TiDB shows no
-row before its commit: there our sessions are those whose transaction has touched the receipts.
+The receipts show which sessions are the task's. The row of a partition in work has its session in `writer`, written by
+the very transaction that waits, and is read before that commits; a session that tries again has committed it there.
+TiDB shows no row before its commit: there the task's sessions are those whose transaction has touched the receipts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import MySQLdb
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.tidb import is_tidb, of_all_servers
+from unshard.target.fence import Job, jobs_under_way
 from unshard.target.meta import MetaTables
-from unshard.target.tidb_ddl import Job, jobs_under_way
 
 LONG_SECONDS = 5
-"""A statement that has run for so long, and not seen to wait, may wait all the same: for want of a privilege."""
+"""How long a statement has run when it may be waiting although no wait is seen, for want of a privilege."""
 
 _SHOWN = 3
 _STATEMENT_LENGTH = 80
@@ -54,7 +54,7 @@ _METADATA = (
 
 
 class _Receipt(NamedTuple):
-    """A partition of an open batch."""
+    """The receipt of a partition of an open batch."""
 
     source: str
     part: int
@@ -66,7 +66,7 @@ class _Receipt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerSession:
-    """One line of the processlist. `seconds`: in what it does now; for a silent one, since its last statement."""
+    """One line of the processlist. `seconds` is the time in its present state; when idle, since its last statement."""
 
     id: int
     account: str
@@ -77,7 +77,7 @@ class ServerSession:
 
 
 def standstill(connection: Any, meta: MetaTables, source: str, driver: int = 0) -> str:
-    """For whom the source's sessions in the target wait and what to do, and what is tried again; "" for nothing.
+    """Return the waits of the source's sessions in the target with remedies, and what is tried again; "" for nothing.
 
     `driver`: the id of the driver's own session, 0 for none. Changes nothing. Raises MySQLdb.Error.
     """
@@ -95,7 +95,7 @@ def standstill(connection: Any, meta: MetaTables, source: str, driver: int = 0) 
 
 
 def _receipts(connection: Any, meta: MetaTables) -> list[_Receipt]:
-    """Of the open batches of all sources of the task."""
+    """Return the receipts of the open batches of all sources of the task."""
     asked = (
         f"SELECT p.source, p.part, p.chunk, p.step, p.writer, p.trouble FROM {meta.partition} p JOIN {meta.batch} b"
         " ON b.source = p.source AND b.epoch = p.epoch AND b.batch_id = p.batch_id AND b.state = 'open'"
@@ -104,7 +104,7 @@ def _receipts(connection: Any, meta: MetaTables) -> list[_Receipt]:
 
 
 def _uncommitted(connection: Any, meta: MetaTables, committed: Iterable[_Receipt]) -> list[_Receipt]:
-    """Receipts of transactions that are open now."""
+    """Return the receipts of transactions that are open now."""
     try:
         rows(connection, "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
         found = _receipts(connection, meta)
@@ -117,7 +117,7 @@ def _uncommitted(connection: Any, meta: MetaTables, committed: Iterable[_Receipt
 
 
 def _job(connection: Any, job: Job, own: Collection[int]) -> str:
-    """A DDL job of ours on TiDB, and the transactions that it may wait for: those that have used its table.
+    """Describe a DDL job on TiDB, and the transactions that it may wait for: those that have used its table.
 
     TiDB joins the same tables in `mysql.tidb_mdl_view`, which takes more privileges.
     """
@@ -140,7 +140,7 @@ def _job(connection: Any, job: Job, own: Collection[int]) -> str:
 
 
 def _with_receipts(connection: Any, meta: MetaTables) -> set[int]:
-    """Of TiDB: the sessions whose transaction has touched receipts of the task; none where it may not see them."""
+    """Return TiDB's sessions whose transaction has touched the task's receipts; none that the account may not see."""
     try:
         tables = rows(
             connection,
@@ -178,7 +178,7 @@ def _waits(connection: Any, own: set[int], in_hand: Mapping[int, str]) -> Iterat
 
 
 def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]], bool]:
-    """By session of ours those that it waits for, and whether all waits for rows could be seen."""
+    """Return, by session of the task, the sessions that it waits for; and whether all waits for rows could be seen."""
     ((version,),) = rows(connection, "SELECT VERSION()")
     on_tidb = is_tidb(connection)
     is_mysql_8 = not on_tidb and not re.search("mariadb", version, re.IGNORECASE) and int(version.split(".")[0]) >= 8
@@ -202,7 +202,7 @@ def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]]
 
 
 def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, ServerSession]:
-    """Those of them that this account may see."""
+    """Return those of the sessions that this account may see."""
     listed = ", ".join(str(int(one)) for one in ids) or "NULL"
     asked = (
         f"SELECT ID, USER, HOST, COMMAND, TIME, STATE, INFO FROM information_schema.PROCESSLIST WHERE ID IN ({listed})"
@@ -216,12 +216,12 @@ def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, ServerSession]:
 
 
 def _shape(statement: Any) -> str:
-    """What a statement does to which table, without values: those of rows and passwords are nobody's business here."""
+    """Return the beginning of a statement without values: those of rows and passwords must not be shown here."""
     return " ".join(_VALUES.split(str(statement or ""), maxsplit=1)[0].split())[:_STATEMENT_LENGTH]
 
 
 def _in_transactions(connection: Any, own: Collection[int]) -> list[ServerSession]:
-    """Others that are in a transaction; none where this account may not see them."""
+    """Return other sessions that are in a transaction; none where this account may not see them."""
     try:
         found = rows(connection, f"SELECT trx_mysql_thread_id FROM {_TRX}")
     except MySQLdb.Error as error:
@@ -233,7 +233,7 @@ def _in_transactions(connection: Any, own: Collection[int]) -> list[ServerSessio
 
 
 def _held(holder: int, waiters: list[int], sessions: dict[int, ServerSession], ours: str) -> str:
-    """One holder and who waits for it, in words."""
+    """Describe one holder of locks and the sessions that wait for it."""
     listed = ", ".join(map(str, waiters))
     longest = max((sessions[one].seconds for one in waiters if one in sessions), default=0)
     one = len(waiters) == 1
@@ -250,14 +250,14 @@ def _held(holder: int, waiters: list[int], sessions: dict[int, ServerSession], o
 
 
 def _what(session: ServerSession) -> str:
-    """Who it is and what it does."""
+    """Describe whose session it is and what it does."""
     if session.command == "Sleep":
         return f"{session.account}, silent for {session.seconds} s in an open transaction"
     return f"{session.account}, {session.command} for {session.seconds} s: {session.statement}"
 
 
 def _in_use(session: ServerSession, others: list[ServerSession]) -> str:
-    """A statement of ours that waits until nobody has the table in use any more, where it can't be told who has."""
+    """Describe a statement that waits until nobody uses the table, where it can't be seen who does."""
     head = f"connection {session.id} of the target, ours, waits for {session.seconds} s for a metadata lock: "
     told = f"{head}{session.statement} goes on when no transaction has the table in use"
     listed = ", ".join(f"connection {one.id} ({_what(one)})" for one in others[:_SHOWN])

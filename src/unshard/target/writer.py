@@ -1,7 +1,10 @@
-"""Connections that write rows: one a worker process and partition, kept while they work."""
+"""Connections that write rows: one for each worker process and partition, kept while they work."""
 
 from __future__ import annotations
 
+import os
+import socket
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,8 +18,10 @@ WRITE_SESSION = {
     "unique_checks": "1",
     "sql_notes": "1",
 }
-"""What is written must arrive as it was or not at all, whatever the user's session says: strict, yet zero dates,
-invalid dates and id 0 pass; and a digit that is cut off is told (it is no more than a note)."""
+"""Settings under which a value is written unchanged or not at all, whatever the user's session has.
+
+Strict, yet zero dates, invalid dates and id 0 are accepted; a digit that is cut off is reported (only as a note).
+"""
 
 
 _PACKET_HEAD = 64
@@ -25,7 +30,7 @@ _packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def writer(endpoint: Endpoint, patience_seconds: int = ROWS_SECONDS) -> Any:
-    """A new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
+    """Return a new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
     session = {"foreign_key_checks": "0", **dict(endpoint.session), **WRITE_SESSION}
     ours = replace(endpoint, session=tuple(session.items()))
     connection = connect(ours, "target", patience_seconds=patience_seconds)
@@ -38,8 +43,11 @@ def writer(endpoint: Endpoint, patience_seconds: int = ROWS_SECONDS) -> Any:
 
 
 def list_all_warnings(cursor: Any) -> None:
-    """Have SHOW WARNINGS list all that a statement may have. MySQL asks for SESSION_VARIABLES_ADMIN: without it the
-    session stays as it is, and the reader has to compare the list with the count."""
+    """Make SHOW WARNINGS list all that a statement may have.
+
+    MySQL requires SESSION_VARIABLES_ADMIN: without it the session stays as it is, and the reader has to compare the
+    list with the count.
+    """
     try:
         cursor.execute("SET @@session.max_error_count = 65535")
     except MySQLdb.Error as error:
@@ -48,28 +56,56 @@ def list_all_warnings(cursor: Any) -> None:
 
 
 def packet_limit(connection: Any) -> int:
-    """The bytes from which on the server of a `writer` takes no statement, with its head."""
+    """Return the limit in bytes of a statement for the server of a `writer`; the packet's head is subtracted."""
     return int(_packets[connection]) - _PACKET_HEAD
 
 
 @dataclass(frozen=True, slots=True)
 class KeptWriter:
-    """The process's connection for a slot. Not for use by two threads at once."""
+    """The process's connection for a slot. Not for use by two threads at once.
+
+    `owner` distinguishes the threads of a process that write at the same time; a worker process has one such thread.
+    """
 
     endpoint: Endpoint
     slot: int
+    owner: str = ""
 
     def get(self) -> Any:
-        """The connection, opened when there is none. Raises TargetError."""
+        """Return the connection, opened when there is none. Raises TargetError."""
         if self not in _kept:
-            _kept[self] = writer(self.endpoint)
+            _kept[self] = connection = writer(self.endpoint)
+            if self.owner:
+                _channels[self] = socket.socket(fileno=os.dup(connection.fileno()))
         return _kept[self]
 
     def drop(self) -> None:
-        """Close and forget a connection in doubt; its open transaction is rolled back by the server."""
-        connection = _kept.pop(self, None)
+        """Close and forget a connection in doubt; the server rolls its open transaction back."""
+        connection, channel = _kept.pop(self, None), _channels.pop(self, None)
         if connection is not None:
             connection.close()
+        if channel is not None:
+            channel.close()
 
 
 _kept: dict[KeptWriter, Any] = {}
+_channels: dict[KeptWriter, socket.socket] = {}
+"""The sockets of the connections that have an owner, duplicated: only its thread may ask a connection for its own."""
+
+
+def drop_writers(owner: str) -> None:
+    """Close the process's connections of an owner."""
+    for kept in tuple(_channels):
+        if kept.owner == owner:
+            kept.drop()
+
+
+def break_off(owner: str) -> None:
+    """End the statements that an owner's connections are executing; any thread may call it.
+
+    The thread that waits for such a statement gets the error of a lost connection.
+    """
+    for kept, channel in tuple(_channels.items()):
+        if kept.owner == owner:
+            with suppress(OSError):  # its thread has just closed it, or the connection is lost
+                channel.shutdown(socket.SHUT_RDWR)

@@ -1,1 +1,1 @@
-"""Throwaway servers, workloads and the reference database, for tests, bench and demo."""
+"""Throwaway servers, workloads and comparisons, for tests, bench and demo; for tests alone: `tests/support`."""

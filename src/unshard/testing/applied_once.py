@@ -1,6 +1,6 @@
-"""Was each change of the sources applied just once? Answered by what the target keeps: a binlog, or versions of rows.
+"""Checks that each change of the sources was applied exactly once, by the target's history: a binlog or row versions.
 
-For tables whose key is their first column, and which bear the target's names in the logs (see `binlog_count.moved`).
+For tables whose key is their first column, and which have the target's names in the logs (see `binlog_count.moved`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def not_once(
     copied: bool = False,
     passed_over: Collection[str] = (),
 ) -> list[str]:
-    """What speaks against it, first twenty; empty where each change was applied once.
+    """Return the first twenty pieces of evidence that a change was not applied exactly once; empty if there is none.
 
-    `log` has the changes of the sources; those of one row must be in their order. For runs in which nothing is
-    compacted and no safe mode is on. With `copied`, rows may have been copied at any moment, with the changes before
-    it; else each change must be there. Rows with a key in `passed_over` are not looked at. Nobody writes meanwhile.
+    `log` has the changes of the sources; those of one row must be in order. For runs without compaction and without
+    safe mode. With `copied`, a row may have been copied at any moment, including the changes before that; otherwise
+    each change must be found. Rows with a key in `passed_over` are ignored. Nothing may write during the check.
     """
 
     def looked_at(event: RowEvent) -> bool:
@@ -45,7 +45,7 @@ def not_once(
 
 
 def ddl_statements(target: ThrowawayServer) -> list[str]:
-    """The DDL that took effect in the target, in order, without the comments of ours in front of it."""
+    """Return the DDL that took effect in the target, in order, without our comments in front of it."""
     if isinstance(target, TidbServer):
         jobs = target.query(
             "SELECT QUERY FROM information_schema.DDL_JOBS WHERE STATE = 'synced' AND JOB_TYPE NOT LIKE '%%subjob%%'"
@@ -63,7 +63,10 @@ def ddl_statements(target: ThrowawayServer) -> list[str]:
 
 
 def _more_often(upstream: Counter[RowEvent], downstream: Counter[RowEvent]) -> list[str]:
-    """UPDATEs and DELETEs that were made more often than upstream, and INSERTs that were and not by the copy."""
+    """Return changes that were applied too often.
+
+    They are UPDATEs and DELETEs that were applied more often than upstream, and INSERTs that the copy doesn't explain.
+    """
     against = []
     for event, times in downstream.items():
         most = max(upstream[event], 1) if event.kind == "INSERT" else upstream[event]
@@ -80,9 +83,9 @@ def _by_versions(
     copied: bool,
     passed_over: Collection[str],
 ) -> list[str]:
-    """Each row went through the states of the log, in transactions that moved one receipt each, none twice.
+    """Check that each row went through the states of the log, in transactions that moved one receipt each, none twice.
 
-    A table without a key is passed over: what is applied twice to it shows in its rows.
+    A table without a key is skipped: a change that is applied to it twice shows in its rows.
     """
     states: dict[tuple[TableName, str], list[Image | None]] = {}
     for event in log:
@@ -104,7 +107,7 @@ def _by_versions(
 
 
 def _key(event: RowEvent) -> str:
-    """The key's value, of which a log may show two readings."""
+    """Return the key's value, for which a log may show two readings."""
     return (event.after or event.before)[0].partition(" ")[0]
 
 

@@ -1,7 +1,7 @@
-"""How often a server's own binlog has each row change: the proof that every change was applied exactly once.
+"""Counts how often a server's own binlog contains each row change, to prove that every change was applied exactly once.
 
-The binlog is read by the vendor's program, `mariadb-binlog` or `mysqlbinlog`, so that no error of our decoder can hide
-one of ours.
+The binlog is read by the vendor's program, `mariadb-binlog` or `mysqlbinlog`, so that an error in our decoder can't
+hide another one of ours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS: dict[str, Kind] = {"INSERT INTO": "INSERT", "UPDATE": "UPDATE", "DELETE 
 
 @dataclass(frozen=True, slots=True)
 class RowEvent:
-    """One row of one row event; images are the values as `mariadb-binlog -v` writes them, in table order."""
+    """One row of one row event. Images are the values as `mariadb-binlog -v` writes them, in table order."""
 
     table: TableName
     kind: Kind
@@ -36,15 +36,15 @@ class RowEvent:
 
 
 def row_events(server: ThrowawayServer, tables: Iterable[TableName] | None = None) -> Counter[RowEvent]:
-    """Every row change that the server has logged, with how often; of these tables, or of all.
+    """Return every row change that the server has logged, with the number of times; of these tables, or of all.
 
-    Reads the files of the server's data folder, so it works also after the server was killed.
+    Reads the files in the server's data folder, so it works even after the server was killed.
     """
     return Counter(row_log(server, tables))
 
 
 def row_log(server: ThrowawayServer, tables: Iterable[TableName] | None = None) -> Iterator[RowEvent]:
-    """The same changes in the order of the log."""
+    """Yield the same changes in the order of the binlog."""
     wanted = None if tables is None else set(tables)
     files = sorted(path for path in server.data.glob(f"{server.options['log_bin']}.*") if path.suffix[1:].isdigit())
     for event in _events(server.binlog_program(), files):
@@ -53,7 +53,7 @@ def row_log(server: ThrowawayServer, tables: Iterable[TableName] | None = None) 
 
 
 def as_applied(log: Iterable[RowEvent]) -> Iterator[RowEvent]:
-    """A change of the key, which is the first column, as the DELETE and the INSERT that it is applied as."""
+    """Yield the changes, with a change of the key (the first column) as the DELETE and the INSERT that apply it."""
     for event in log:
         if event.kind == "UPDATE" and event.before[0] != event.after[0]:
             yield RowEvent(event.table, "DELETE", event.before, ())
@@ -63,9 +63,9 @@ def as_applied(log: Iterable[RowEvent]) -> Iterator[RowEvent]:
 
 
 def count_by_key(events: Counter[RowEvent], key: tuple[int, ...] = (0,)) -> Counter[tuple[TableName, Kind, Image]]:
-    """How often each key of each table was inserted, updated and deleted.
+    """Return how often each key of each table was inserted, updated and deleted.
 
-    `key` holds the places of the key's columns, from 0. An UPDATE counts under the key that it found.
+    `key` has the indexes of the key's columns. An UPDATE counts under the key from before it.
     """
     counts: Counter[tuple[TableName, Kind, Image]] = Counter()
     for event, times in events.items():
@@ -75,7 +75,7 @@ def count_by_key(events: Counter[RowEvent], key: tuple[int, ...] = (0,)) -> Coun
 
 
 def moved(events: Counter[RowEvent], routes: dict[TableName, TableName]) -> Counter[RowEvent]:
-    """The changes as a migration with these routes would make them; tables without a route are left out."""
+    """Return the changes as a migration with these routes would make them. Tables without a route are left out."""
     changed: Counter[RowEvent] = Counter()
     for event, times in events.items():
         if event.table in routes:
@@ -84,9 +84,9 @@ def moved(events: Counter[RowEvent], routes: dict[TableName, TableName]) -> Coun
 
 
 def exactly_once(upstream: Counter[RowEvent], downstream: Counter[RowEvent]) -> list[str]:
-    """What speaks against it, first twenty: changes lost, doubled or made up. Empty: each was applied just once.
+    """Return the first twenty changes that were lost, applied twice or made up; empty if each was applied exactly once.
 
-    For runs in which nothing is compacted and no safe mode is on: there each change must stand in both binlogs.
+    For runs without compaction and without safe mode, in which each change must be in both binlogs.
     """
     lost = upstream - downstream
     more = downstream - upstream
@@ -111,7 +111,7 @@ def _events(program: list[str], files: list[Path]) -> Iterator[RowEvent]:
 
 
 def parse(lines: Iterable[str]) -> Iterator[RowEvent]:
-    """Row events from the comment lines of `mariadb-binlog -v`."""
+    """Yield row events from the comment lines of `mariadb-binlog -v`."""
     table: TableName | None = None
     kind: Kind = "INSERT"
     images: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
-"""A throwaway cluster as a team runs one: masters on one store, workers with a folder each, every one a real process.
+"""A throwaway cluster like one in production: masters with one store, workers with a folder each, all real processes.
 
-Masters are reached through proxies, so that one of them, or one worker, can be cut off. What a user would type goes
-through `ctl`. All ends with the process that started it.
+Masters are reached through proxies, so that a master or a worker can be cut off. A user's commands go through `ctl`.
+Everything ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ from unshard.testing.proxy import FaultProxy
 
 BOOT_SECONDS = 120.0
 LEADER_SECONDS = 10.0
-"""How long an answer to who leads may take."""
+"""How long the answer to the question for the leader may take."""
 _UNASKED = "CLUSTER-041"
-"""No master could be reached, or none leads just now: nothing was asked of any, so it may be asked again."""
+"""The error if no master could be reached, or none leads at the moment.
+
+No master was asked, so the request may be repeated.
+"""
 
 UNSHARD = [sys.executable, "-m", "unshard"]
 _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTALL)
@@ -42,7 +45,7 @@ _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     exit_code: int
     stdout: str
@@ -50,7 +53,7 @@ class CommandOutput:
 
 
 class ClusterMember:
-    """One process of the cluster, which can be killed, frozen and started again. Its lines are in `log`."""
+    """One process of the cluster, which can be killed, frozen and started again. Its output is in `log`."""
 
     def __init__(self, name: str, folder: Path, words: Callable[[], Sequence[str]]) -> None:
         self.name, self.folder, self._words = name, folder, words
@@ -60,25 +63,29 @@ class ClusterMember:
 
     @property
     def log(self) -> Path:
+        """File of the process's output, of all its starts."""
         return self.folder / "output.log"
 
     @property
     def text(self) -> str:
+        """Output so far; "" before the first start."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     @property
     def pid(self) -> int:
+        """Id of the running process."""
         assert self._process is not None, f"{self.name} does not run"
         return self._process.pid
 
     @property
     def runs(self) -> bool:
+        """True if the process runs. A frozen process runs."""
         return self._process is not None and not self._process.ended()
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
-        """Returns once it serves. Raises RuntimeError with what it printed where it doesn't.
+        """Start the process; returns once it serves. Raises RuntimeError with its output if it doesn't.
 
-        `environment` holds for this start alone, as `UNSHARD_CRASH_AT` does.
+        `environment` applies to this start alone, as `UNSHARD_CRASH_AT` does.
         """
         self._release()
         known = len(self.text)
@@ -94,13 +101,13 @@ class ClusterMember:
         self.port = int(found[1])
 
     def kill(self) -> None:
-        """SIGKILL. Idempotent; its JVM ends by itself, for its standard input is gone."""
+        """Send SIGKILL. Idempotent. The process's JVM ends by itself, because its standard input is closed."""
         if self._process is not None:
             self._process.signal(signal.SIGKILL)
             self._release()
 
     def stop(self) -> None:
-        """SIGTERM, as an init system does it."""
+        """Send SIGTERM, as an init system does, and wait for the end."""
         assert self._process is not None
         self._process.signal(signal.SIGTERM)
         if not self._process.ended(BOOT_SECONDS):
@@ -108,14 +115,17 @@ class ClusterMember:
         self._release()
 
     def freeze(self) -> None:
+        """Stop the process with SIGSTOP: its connections stay open and it does not answer."""
         assert self._process is not None
         self._process.signal(signal.SIGSTOP)
 
     def wake(self) -> None:
+        """Let a frozen process go on."""
         assert self._process is not None
         self._process.signal(signal.SIGCONT)
 
     def ended(self, seconds: float) -> bool:
+        """Wait until the process has ended, at most `seconds`; return whether it has."""
         return self._process is None or self._process.ended(seconds)
 
     def _release(self) -> None:
@@ -125,18 +135,19 @@ class ClusterMember:
 
 
 class MasterGate(FaultProxy):
-    """The proxy before a master; `barred` are processes whose connections are not let in."""
+    """The proxy in front of a master. `barred` are processes whose connections are refused."""
 
     def __init__(self) -> None:
         self.barred: frozenset[int] = frozenset()
         super().__init__("127.0.0.1", 1)
 
     def lets_in(self, port: int) -> bool:
+        """Return whether a connection from that local port may pass: it is of no barred process."""
         return not any(port in _ports(pid) for pid in self.barred)
 
 
 def _ports(pid: int) -> set[int]:
-    """The local ports of a process's TCP connections, by proc(5)."""
+    """Return the local ports of a process's TCP connections, by proc(5)."""
     links = set()
     try:
         for one in Path(f"/proc/{pid}/fd").iterdir():
@@ -150,14 +161,14 @@ def _ports(pid: int) -> set[int]:
 
 
 class ThrowawayCluster:
-    """`store` is a SQLAlchemy-like URL that all masters share. As a context: all started, all ended.
+    """`store` is a SQLAlchemy-like URL that all masters share. As a context manager it starts and ends all processes.
 
     Args:
-        keys: keys of every process's file, `master`, `worker` those of one kind.
-        environments: of single workers, at their first start.
-        token: what `ctl` shows where nothing else is given.
+        keys: settings in every process's file; `master`, `worker`: in those of one kind.
+        environments: the environments of single workers, at their first start.
+        token: the token that `ctl` shows if none is given.
 
-    `asked_first`: the master that `ctl` asks before the others; the first one where it is None.
+    `asked_first`: the master that `ctl` asks before the others; the first one if it is None.
     """
 
     def __init__(
@@ -185,7 +196,7 @@ class ThrowawayCluster:
         self.workers = [self._member(f"w{number + 1}", self._worker_words(number)) for number in range(workers)]
 
     def start(self) -> None:
-        """All processes; returns once all serve, a master leads and knows all workers."""
+        """Start all processes. Returns once all serve, and a master leads and knows all workers."""
         with ThreadPoolExecutor() as threads:
             serving = [threads.submit(self.start_master, number) for number in range(len(self.masters))]
             serving += [threads.submit(one.start, self._of_one.get(one.name)) for one in self.workers]
@@ -198,7 +209,7 @@ class ThrowawayCluster:
             time.sleep(0.05)
 
     def _strangers(self) -> set[str]:
-        """The workers that the leader has not heard of yet; all, where nobody leads."""
+        """Return the workers that the leader has not heard of yet; all workers if no master leads."""
         try:
             told = self.asked_once(ListMember(worker=True))
         except ClusterError:
@@ -207,14 +218,16 @@ class ThrowawayCluster:
         return {one.name for one in self.workers} - known
 
     def start_master(self, number: int) -> None:
+        """Start a master, or start it again, and let its gate lead to its port."""
         self.masters[number].start()
         self.gates[number].lead_to("127.0.0.1", self.masters[number].port)
 
     def worker(self, name: str) -> ClusterMember:
+        """Return the worker of that name."""
         return next(one for one in self.workers if one.name == name)
 
     def leader(self) -> ClusterMember:
-        """The master that leads, once one does."""
+        """Wait until a master leads, and return it."""
         deadline = time.monotonic() + BOOT_SECONDS
         while not (name := self.leads()):
             if time.monotonic() > deadline:
@@ -222,7 +235,7 @@ class ThrowawayCluster:
         return next(one for one in self.masters if one.name == name)
 
     def leads(self) -> str:
-        """The name of the master that leads, by the word of whichever answers; empty where none does."""
+        """Return the name of the leading master, according to any master that answers; empty if none leads."""
         try:
             told = self.asked_once(ListMember(leader=True))
         except ClusterError:
@@ -231,11 +244,12 @@ class ThrowawayCluster:
 
     @property
     def addresses(self) -> str:
+        """Addresses of the masters' gates, as a worker or ctl takes them; the master to be asked first comes first."""
         ways = sorted(zip(self.masters, self.gates, strict=True), key=lambda way: way[0] is not self.asked_first)
         return ",".join(f"127.0.0.1:{gate.port}" for _, gate in ways)
 
     def told(self, *words: str, given: str = "", token: str = "") -> CommandOutput:
-        """What `unshard ctl …` prints and ends by; `given` is piped into it."""
+        """Run `unshard ctl …`, with `given` as its input, and return its output and exit code."""
         own = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
         deadline = time.monotonic() + BOOT_SECONDS
         while True:
@@ -252,9 +266,9 @@ class ThrowawayCluster:
                 return CommandOutput(done.returncode, done.stdout, done.stderr)
 
     def asked(self, request: Request) -> Any:
-        """The answer that `ctl` would print, for what is looked at again and again: `ctl` is a process each time.
+        """Return the answer that `ctl` would print, without starting a process, for requests that are often repeated.
 
-        Raises ClusterError as `MasterClient.ask`; where none leads, after a while.
+        Raises ClusterError as `MasterClient.ask`; if no master leads, after a while.
         """
         deadline = time.monotonic() + BOOT_SECONDS
         while True:
@@ -266,11 +280,11 @@ class ThrowawayCluster:
                 time.sleep(0.05)
 
     def asked_once(self, request: Request, seconds: float = LEADER_SECONDS) -> Any:
-        """The answer of now. Raises ClusterError as `MasterClient.ask`."""
+        """Ask once and return the answer. Raises ClusterError as `MasterClient.ask`."""
         return MasterClient(self.addresses.split(","), seconds, LinkSecurity(token=self._token)).ask(request)
 
     def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:
-        """Its JSON; AssertionError where it ends by another code."""
+        """Run `ctl` and return its JSON. Raises AssertionError if it ends with another exit code."""
         done = self.told(*words, token=token)
         assert done.exit_code == code, (
             f"unshard ctl {' '.join(words)} ended by {done.exit_code}:\n{done.stdout}{done.stderr}"
@@ -278,17 +292,18 @@ class ThrowawayCluster:
         return json.loads(done.stdout)
 
     def cut_off(self, worker: ClusterMember) -> None:
-        """No master hears the worker any more, until `let_in`."""
+        """Cut the worker off from all masters, until `let_in`."""
         for gate in self.gates:
             gate.barred |= {worker.pid}
             gate.cut()
 
     def let_in(self, worker: ClusterMember) -> None:
+        """Let a worker's connections pass again."""
         for gate in self.gates:
             gate.barred -= {worker.pid}
 
     def mend(self) -> None:
-        """Whatever has been done to its members: all run, none is frozen or cut off."""
+        """Repair the cluster: all members run, and none is frozen or cut off."""
         for gate in self.gates:
             gate.barred = frozenset()
         for one in (*self.masters, *self.workers):
@@ -300,6 +315,7 @@ class ThrowawayCluster:
                 one.start()
 
     def close(self) -> None:
+        """Kill all processes, close the gates and remove the folder."""
         with ThreadPoolExecutor() as threads:
             list(threads.map(ClusterMember.kill, [*self.workers, *self.masters]))
         self._stack.close()

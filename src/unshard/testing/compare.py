@@ -1,8 +1,8 @@
-"""Whether the source tables, all together, hold just the rows of the target table, and where they don't.
+"""Checks that the source tables together contain exactly the rows of the target table, and shows where they don't.
 
-Rows are compared as text that loses nothing: FLOAT with all its digits, binary and JSON and geometry bytes as hex, text
-in utf8mb4, NULL apart from every value. TiDB writes FLOAT and DOUBLE in another form than MySQL and MariaDB do, so rows
-with such columns are fetched there, and these values compared as Python writes them.
+Rows are compared as text without any loss: FLOAT with all its digits, binary and JSON and geometry bytes as hex, text
+in utf8mb4, NULL different from every value. TiDB writes FLOAT and DOUBLE in another form than MySQL and MariaDB, so
+rows with such columns are fetched from TiDB, and the values are compared as Python writes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHECKSUM_BITS = 60
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Row counts and order-independent checksums of both sides; `differences` shows the first differing rows."""
+    """Row counts and order-independent checksums of both sides. `differences` shows the first differing rows."""
 
     source_rows: int
     target_rows: int
@@ -42,6 +42,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
+        """True if the tables have the same rows."""
         return (self.source_rows, self.source_checksum) == (self.target_rows, self.target_checksum)
 
     def __str__(self) -> str:
@@ -57,16 +58,17 @@ def compare(
     columns: Sequence[str] | None = None,
     mapping: Mapping | Sequence[Mapping] | None = None,
 ) -> Comparison:
-    """Compare the union of the source tables with one target table, as bags of rows.
+    """Compare the union of the source tables with one target table, as multisets of rows.
 
-    Without a mapping the servers make the sums and only a difference is fetched; with one, all source rows are.
+    Without a mapping the servers compute the checksums and only differences are fetched; with one, all source rows are
+    fetched.
 
-    Args:
+    Args: sources: the tables of the source, with their connections. target: the table of the target.
         columns: names to compare; default: those of the target, which every source table must have too.
-        mapping: what the migration does to a source row, as a function on its text values by column name; or one for
-            each source table.
+        mapping: what the migration does to a source row, as a function on its text values by column name; or one
+            function for each source table.
 
-    Raises LookupError when a table or a column is not there.
+    Raises LookupError if a table or a column does not exist.
     """
     names = list(columns or [column.name for column in without_hashes(_table(*target)).columns if not column.period])
     if mapping is None and not any(_has_floats(place, names) for place in (*sources, target)):
@@ -85,7 +87,7 @@ def compare(
 
 
 def assert_equal(sources: Sequence[Place], target: Place, **options: Any) -> Comparison:
-    """`compare`, with an AssertionError that shows the differing rows."""
+    """Call `compare`; raise AssertionError that shows the differing rows."""
     comparison = compare(sources, target, **options)
     assert comparison.equal, f"{target[1]}: {comparison}"
     return comparison
@@ -97,7 +99,10 @@ def differences(
     names: Sequence[str],
     mapping: Mapping | Sequence[Mapping] | None = None,
 ) -> tuple[str, ...]:
-    """The first rows that only one side has; a row whose key both sides have is shown by the columns that differ."""
+    """Return the first rows that only one side has.
+
+    If both sides have a row's key, the columns that differ are shown.
+    """
     ours = Counter(_source_rows(sources, names, mapping))
     theirs = Counter(_rows(target, names))
     only_ours, only_theirs = list((ours - theirs).elements()), list((theirs - ours).elements())
@@ -146,7 +151,7 @@ def _source_rows(
 
 
 def _rows(place: Place, names: Sequence[str], mapping: Mapping | None = None) -> Iterator[TextRow]:
-    """The rows as text. With a mapping it gets the whole row, and of its answer the wanted columns are taken."""
+    """Yield the rows as text. A mapping gets the whole row, and the wanted columns are taken from its result."""
     server, name = place
     columns = _columns(place, names) if mapping is None else _table(server, name).columns
     connection = server.connection()
@@ -192,7 +197,7 @@ def _table(server: ThrowawayServer, name: TableName) -> Table:
 
 
 def _text(column: Column) -> str:
-    """SQL for the column's value as text in utf8mb4 that tells any two different values apart."""
+    """Return SQL for the column's value as text in utf8mb4 that differs for any two different values."""
     quoted = "`" + column.name.replace("`", "``") + "`"
     if column.type in _HEX or column.type in GEOMETRIES:
         return f"HEX({quoted})"

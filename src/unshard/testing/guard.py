@@ -1,8 +1,9 @@
-"""Child processes that never outlive the process that started them, even when that one is killed with SIGKILL.
+"""Child processes that never outlive the process that started them, even if that is killed with SIGKILL.
 
-A guarded program runs under a tiny shell that reads from a pipe whose other end only we hold. When we die, however
-that happens, the kernel closes our end: the shell kills the program and removes its folder. PR_SET_PDEATHSIG would be
-simpler, but it fires when the *thread* that started the child ends, and servers are started from pools of threads.
+A guarded program runs under a tiny shell that reads from a pipe whose other end only we hold. When this process ends,
+in whatever way, the kernel closes our end: the shell then kills the program and removes its folder. PR_SET_PDEATHSIG
+would be simpler, but it fires when the *thread* that started the child ends, and servers are started from pools of
+threads.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ wait "$child" 2>/dev/null
 
 
 class GuardedProcess:
-    """A running program, its process id in `pid`. Ended by `signal` and `wait`, or by our own death.
+    """A running program; its process id is `pid`. It is ended by `signal` and `release`, or by the end of this process.
 
     Args:
         command: program and arguments; its standard input and outputs are closed.
-        folder: removed with everything in it when we die without having ended the program.
+        folder: removed with its contents if this process dies without having ended the program.
     """
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
@@ -44,20 +45,21 @@ class GuardedProcess:
         self._handle = os.pidfd_open(self.pid)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program; nothing happens when it has ended."""
+        """Send a signal to the program; does nothing if it has ended."""
         try:
             signal.pidfd_send_signal(self._handle, number)
         except ProcessLookupError:
             return
 
     def ended(self, within_seconds: float = 0.0) -> bool:
-        """Whether the program has ended, waiting for that at most so long."""
+        """Return whether the program has ended; waits at most that long for it."""
         ready, _, _ = select.select([self._handle], [], [], within_seconds)
         return bool(ready)
 
     def release(self) -> None:
-        """Let the guard go, after the program has ended; its folder stays. Blocks until both are gone."""
-        assert self._shell.stdin is not None and self._shell.stdout is not None
+        """End the guard after the program has ended; the folder stays. Blocks until both are gone."""
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
         self._shell.stdin.write(b"\n")
         self._shell.stdin.close()
         self._shell.stdout.close()

@@ -1,4 +1,4 @@
-"""Someone stands still in the middle of a batch: rows held by a lock, and whether a server has one who waits."""
+"""Blocks a batch in progress by locking rows, and tells whether a statement on a server waits for a lock."""
 
 from __future__ import annotations
 
@@ -10,20 +10,27 @@ from unshard.testing.tidb_server import TidbServer
 
 
 @contextmanager
-def row_held(server: ThrowawayServer, table: str) -> Iterator[None]:
-    """All rows of the table are locked, so that whoever writes one of them stands still in the middle of a batch."""
+def row_held(server: ThrowawayServer, table: str, where: str = "") -> Iterator[None]:
+    """Lock the table's rows within the block, so that a writer of one of them blocks in the middle of a batch.
+
+    `where` is a range of the primary key. A server that read the whole table for it would lock all rows.
+    """
+    chosen = f"FORCE INDEX (PRIMARY) WHERE {where}" if where else ""
     connection = server.connection()
     connection.autocommit(False)
     try:
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {table} FOR UPDATE")
+            cursor.execute(f"SELECT * FROM {table} {chosen} FOR UPDATE")
             yield
     finally:
         connection.close()
 
 
 def stands_still(server: ThrowawayServer) -> bool:
-    """Whether a statement on the server has been waiting for a lock for a while. One that is only slow has not."""
+    """Return whether a statement on the server has been waiting for a lock for a while.
+
+    A merely slow statement does not count.
+    """
     if isinstance(server, TidbServer):
         waiting = "WAITING_START_TIME < NOW(6) - INTERVAL 500000 MICROSECOND"
         return bool(server.query(f"SELECT 1 FROM information_schema.TIDB_TRX WHERE {waiting}"))

@@ -1,4 +1,4 @@
-"""A TCP proxy that misbehaves on demand: it cuts, stalls, truncates and damages what a server sends."""
+"""A TCP proxy that misbehaves on demand: it cuts, stalls, truncates and damages the data that a server sends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _CHUNK = 64 << 10
 class FaultProxy:
     """Listens on a free loopback port and passes bytes to and from `host:port`.
 
-    Faults apply to what the server sends, over all connections together: `cut_after` and `flip_after` count bytes
-    from the call on. One connection may be hit in the middle of a packet, which is the point.
+    Faults apply to the data that the server sends, over all connections together: `cut_after` and `flip_after` count
+    bytes from the call on. A connection may be hit in the middle of a packet, which is intended.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -35,7 +35,7 @@ class FaultProxy:
         threading.Thread(target=self._accept, daemon=True, name="fault proxy").start()
 
     def cut(self) -> None:
-        """Cut every connection now, also those that are just being made; new ones are let in."""
+        """Cut every connection now, also those that are being made. New connections are accepted."""
         with self._lock:
             self._cuts += 1
             pairs, self._pairs = self._pairs, []
@@ -43,26 +43,26 @@ class FaultProxy:
             _drop(*pair)
 
     def lead_to(self, host: str, port: int) -> None:
-        """Pass new connections to another server, as a name or a virtual address does that moves; cut the others."""
+        """Pass new connections to another server, as when a name or a virtual address moves; cut the existing ones."""
         self._target = (host, port)
         self.cut()
 
     def refuse(self, refusing: bool = True) -> None:
-        """Cut what is there and, until told otherwise, every new connection at once."""
+        """Cut the existing connections and, until told otherwise, every new connection at once."""
         self._refusing = refusing
         if refusing:
             self.cut()
 
     def lets_in(self, port: int) -> bool:
-        """Whether a connection from that port is passed on; others are cut at once. For subclasses."""
+        """Return whether a connection from that port is passed on; others are cut at once. For subclasses."""
         return port > 0
 
     def stall(self) -> None:
-        """Pass nothing more from the server, on connections that stay open, until `flow`."""
+        """Pass on nothing more from the server until `flow`; the connections stay open."""
         self._flowing.clear()
 
     def has_stalled(self) -> bool:
-        """Whether nothing passes now."""
+        """Return whether nothing is passed on now."""
         return not self._flowing.is_set()
 
     def flow(self) -> None:
@@ -70,20 +70,20 @@ class FaultProxy:
         self._flowing.set()
 
     def cut_after(self, count: int, *, then_stall_after: int | None = None) -> None:
-        """Pass `count` more bytes from the server, then cut the connection that would have carried the next.
+        """Pass `count` more bytes from the server, then cut the connection that would have carried the next one.
 
-        With `then_stall_after` it stalls, as by `stall`, so many bytes behind the cut: no thread of a test can ask for
-        that at the cut's very moment, and what goes on behind it may be over before that one has seen it.
+        With `then_stall_after` the proxy stalls, as by `stall`, that many bytes after the cut. A test's thread could
+        not do that in time: the connection after the cut may be finished before the thread has seen the cut.
         """
         with self._lock:
             self._cut_in, self._stall_behind_cut = count, then_stall_after
 
     def has_cut(self) -> bool:
-        """Whether the cut that `cut_after` asked for has been made."""
+        """Return whether the cut requested by `cut_after` has happened."""
         return self._cut_in is None
 
     def flip_after(self, count: int) -> None:
-        """Pass `count` more bytes from the server, then change one bit of the next, once."""
+        """Pass `count` more bytes from the server, then change one bit of the next byte, once."""
         with self._lock:
             self._flip_in = count
 
@@ -126,7 +126,7 @@ class FaultProxy:
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
-                cut = self._cuts != cuts  # it was let in by what held before
+                cut = self._cuts != cuts  # it was accepted before the cut
                 if not cut:
                     self._pairs.append((client, server))
             if cut:
@@ -154,7 +154,7 @@ class FaultProxy:
             _drop(source, sink)
 
     def _before_stall(self, data: bytes) -> tuple[bytes, bytes]:
-        """What passes before a stall that begins in this data, and the rest."""
+        """Return the bytes before a stall that begins in this data, and the rest."""
         with self._lock:
             if self._stall_in is None:
                 return b"", data

@@ -1,4 +1,7 @@
-"""Throwaway MariaDB servers: those that Debian's package has installed on this machine."""
+"""Throwaway MariaDB servers, of the version that is installed on this machine by Debian's package.
+
+The database programs of this machine are found even outside of an ordinary user's PATH (`/usr/sbin`).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ import MySQLdb
 
 from unshard.mysql.connection import Endpoint
 from unshard.testing.guard import GuardedProcess
-from unshard.testing.programs import MissingProgramError, program
 
-# What every throwaway database server has: a temp folder, a loopback port, gone with the process that started it.
+# The base of all throwaway database servers: a temporary folder and a loopback port, removed with the process that
+# started it.
 
 
 BOOT_SECONDS = 60.0
@@ -30,18 +33,18 @@ STOP_SECONDS = 60.0
 
 
 class ServerBootError(RuntimeError):
-    """A server did not come up; the text ends with the last lines of its own error log."""
+    """A server did not start. The text ends with the last lines of its error log."""
 
 
 class ThrowawayServer(ABC):
     """One throwaway database server, user root without a password, reached at 127.0.0.1.
 
-    It can be killed and started again on the same data and port. `close` (or the end of a `with` block) removes
-    the data; so does the death of this process, however it dies.
+    It can be killed and started again with the same data and port. `close` (or the end of a `with` block) removes the
+    data; so does the end of this process, in whatever way.
 
     Args:
-        options: server variables, over `defaults`; an empty value leaves one of them out.
-        start: whether to boot at once (within 3 s, after the very first server of a machine).
+        options: server variables, over `defaults`; an empty value leaves one of the defaults out.
+        start: whether to boot at once (within 3 s, except for the very first server of a machine).
     """
 
     product: ClassVar[str]
@@ -70,13 +73,13 @@ class ThrowawayServer(ABC):
 
     @property
     def pid(self) -> int:
-        """Process id of the running server. Raises RuntimeError when it doesn't run."""
+        """Process id of the running server. Raises RuntimeError if it does not run."""
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process.pid
 
     def start(self) -> None:
-        """Boot on the data and on the one port that it has for good. Raises ServerBootError."""
+        """Boot with the data and the port that the server keeps for good. Raises ServerBootError."""
         if self.running:
             return
         self._release()
@@ -84,7 +87,7 @@ class ThrowawayServer(ABC):
             raise ServerBootError(f"{self.product} did not start in {self.folder}:\n{self._log_tail()}")
 
     def stop(self) -> None:
-        """Shut down in good order; the data stays. Idempotent."""
+        """Shut down in an orderly way; the data stays. Idempotent."""
         if self._process is not None:
             self._process.signal(signal.SIGTERM)
             if not self._process.ended(STOP_SECONDS):
@@ -98,13 +101,13 @@ class ThrowawayServer(ABC):
             self._release()
 
     def close(self) -> None:
-        """End it and remove its data. Idempotent."""
+        """End the server and remove its data. Idempotent."""
         self.kill()
         self._place.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def connection(self, database: str = "") -> Any:
-        """A new connection for a test's own use: utf8mb4, autocommit, UTC. The caller closes it."""
+        """Return a new connection for a test's own use: utf8mb4, autocommit, UTC. The caller closes it."""
         return MySQLdb.connect(
             host="127.0.0.1",
             port=self.port,
@@ -116,7 +119,7 @@ class ThrowawayServer(ABC):
         )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement on a connection of its own; its rows, none for a statement without."""
+        """Run one statement on a connection of its own. Returns its rows, none for a statement without a result."""
         connection = self.connection()
         try:
             with connection.cursor() as cursor:
@@ -136,11 +139,14 @@ class ThrowawayServer(ABC):
             connection.close()
 
     def binlog_files(self) -> list[Path]:
-        """The server's own binlog files, oldest first; a server without a binlog has none."""
+        """Return the server's own binlog files, oldest first; a server without a binlog has none."""
         return []
 
     def binlog_program(self) -> list[str]:
-        """The command that shows this server's binlog files; arguments may follow. Raises MissingProgramError."""
+        """Return the command that prints this server's binlog files; arguments may follow.
+
+        Raises MissingProgramError.
+        """
         raise MissingProgramError(f"{self.product} has no binlog")
 
     def __enter__(self) -> Self:
@@ -153,14 +159,14 @@ class ThrowawayServer(ABC):
 
     @abstractmethod
     def _template(self) -> Path:
-        """A data folder that no server ever ran on (see `made_once`)."""
+        """Return a data folder that no server has ever used (see `made_once`)."""
 
     @abstractmethod
     def _command_line(self) -> list[str]:
-        """The server program with all of its arguments."""
+        """Return the server program with all of its arguments."""
 
     def _boot(self) -> bool:
-        """Whether the server came up."""
+        """Start the process. Returns whether the server came up."""
         self._process = GuardedProcess(self._command_line(), self.folder)
         deadline = time.monotonic() + BOOT_SECONDS
         while time.monotonic() < deadline:
@@ -193,14 +199,14 @@ class ThrowawayServer(ABC):
 
 
 class LoggingServer(ThrowawayServer):
-    """A throwaway MySQL or MariaDB, which keeps a row binlog."""
+    """A throwaway MySQL or MariaDB, which writes a row binlog."""
 
     def binlog_files(self) -> list[Path]:
         return [self.data / name for name, *_ in self.query("SHOW BINARY LOGS")]
 
     @abstractmethod
     def _command(self) -> list[str]:
-        """The server program and its switches, up to and with `--no-defaults`."""
+        """Return the server program and its switches, up to and including `--no-defaults`."""
 
     def _command_line(self) -> list[str]:
         own = {
@@ -218,9 +224,10 @@ class LoggingServer(ThrowawayServer):
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that name that `make` fills, made once a machine and user; whole or not at all.
+    """Return the folder of that name that `make` fills.
 
-    `make` gets an empty folder. Another process may make the same one at the same time: one of both stays.
+    It is made once for each machine and user, as a whole or not at all. `make` gets an empty folder. If another process
+    makes the same folder at the same time, one of the two stays.
     """
     template = Path(tempfile.gettempdir()) / f"unshard-template-{getpass.getuser()}-{name}"
     if template.exists():
@@ -238,15 +245,16 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def as_user() -> list[str]:
-    """The server refuses to run as root unless it is told to."""
+    """Return the option without which the server refuses to run as root."""
     return ["--user=root"] if os.geteuid() == 0 else []
 
 
 def reserved() -> socket.socket:
-    """A socket that keeps a port from everybody but a server that is told of it, also while that one is down.
+    """Return a socket that reserves a port for the one server that is told of it, even while the server is down.
 
-    It never listens, so that connections are refused meanwhile. A server binds a port beside such a socket where both
-    have SO_REUSEADDR, as the servers here have; the system never gives it to those who ask for any port.
+    The socket never listens, so connections are refused meanwhile. A server can bind a port beside such a socket if
+    both have SO_REUSEADDR, as the servers here have. The system never gives the port to a process that asks for any
+    free port.
     """
     place = socket.socket()
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -258,7 +266,7 @@ __all__ = ["MariadbServer", "ServerBootError"]
 
 
 class MariadbServer(LoggingServer):
-    """A MariaDB, as installed here. Boots in a quarter of a second."""
+    """The MariaDB that is installed here. Boots in a quarter of a second."""
 
     product = "MariaDB"
     defaults: ClassVar[Mapping[str, str]] = {
@@ -282,6 +290,7 @@ class MariadbServer(LoggingServer):
         return [program("mariadbd"), "--no-defaults"]
 
     def binlog_program(self) -> list[str]:
+        """As `ThrowawayServer.binlog_program`."""
         return [program("mariadb-binlog")]
 
     def _template(self) -> Path:
@@ -292,20 +301,47 @@ class MariadbServer(LoggingServer):
 
 def _install(fresh: Path) -> None:
     """Fill an empty data folder. Raises ServerBootError."""
-    made = subprocess.run(
-        [
-            program("mariadb-install-db"),
-            "--no-defaults",
-            f"--datadir={fresh}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-            "--innodb-log-file-size=16M",
-            *as_user(),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory(prefix="unshard-template-") as temporary:
+        made = subprocess.run(
+            [
+                program("mariadb-install-db"),
+                "--no-defaults",
+                f"--datadir={fresh}",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--skip-name-resolve",
+                "--innodb-log-file-size=16M",
+                *as_user(),
+            ],
+            env={**os.environ, "TMPDIR": temporary},  # a server that starts removes temporary tables of others there
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if made.returncode != 0:
         raise ServerBootError(f"mariadb-install-db failed:\n{made.stdout[-2000:]}{made.stderr[-2000:]}")
+
+
+# Finds the database programs of this machine, even outside of an ordinary user's PATH (`/usr/sbin`).
+
+
+_PACKAGES = {
+    "mariadbd": "mariadb-server-core",
+    "mariadb-install-db": "mariadb-server-core",
+    "mariadb": "mariadb-client",
+    "mariadb-binlog": "mariadb-client",
+    "mydumper": "mydumper",
+    "myloader": "mydumper",
+}
+
+
+class MissingProgramError(RuntimeError):
+    """A program that the tests, the bench or the demo need is not installed. The text names its Debian package."""
+
+
+def program(name: str) -> str:
+    """Return the full path of a program. Raises MissingProgramError, which says what to install."""
+    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin")))
+    if path is None:
+        raise MissingProgramError(f"{name} is not installed: apt-get install {_PACKAGES.get(name, name)}")
+    return path

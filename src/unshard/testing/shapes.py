@@ -1,4 +1,4 @@
-"""Shapes of test tables: the CREATE TABLE, and how a seeded random makes the values of a row."""
+"""Kinds of test tables: the CREATE TABLE, and a function that makes a row's values from a seeded random generator."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MEMBERS = ("new", "paid", "sent", "it's")
 class TableShape:
     """One kind of table.
 
-    `columns` are those that a row is written with, the key column `id` first where `keyed`; `values` makes the
-    values of the others. `changeable` are the columns that an UPDATE may set. `scarce` shapes have unique keys
-    beside `id` whose values come from a small range, so that statements meet duplicates, as live ones do.
+    `columns` are those that a row is written with, the key column `id` first if `keyed`; `values` makes the values of
+    the others. `changeable` are the columns that an UPDATE may set. `scarce` shapes have unique keys besides `id` whose
+    values come from a small range, so that statements meet duplicates, as in production.
     """
 
     name: str
@@ -33,7 +33,7 @@ class TableShape:
 
     @property
     def lookup(self) -> str:
-        """The column that an UPDATE or DELETE finds its rows by."""
+        """The column by which an UPDATE or DELETE finds its rows."""
         return "id" if self.keyed else "k"
 
 

@@ -1,7 +1,7 @@
-"""A throwaway Spark standalone cluster, and a Spark Connect server on it: from the pyspark package, on loopback only.
+"""A throwaway Spark standalone cluster with a Spark Connect server, from the pyspark package, on loopback only.
 
-Master, workers and server are processes of their own, as in production; they and their executors end with the process
-that started them.
+Master, workers and server are separate processes, as in production. They and their executors end with the process that
+started them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from unshard.testing.guard import GuardedProcess
 
 BOOT_SECONDS = 60.0
 _PACKAGE = find_spec("pyspark")
-assert _PACKAGE is not None and _PACKAGE.origin is not None
+assert _PACKAGE is not None
+assert _PACKAGE.origin is not None
 SPARK_HOME = Path(_PACKAGE.origin).parent.resolve()
 _SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true"
 _ENVIRONMENT = {
@@ -32,18 +33,21 @@ _ENVIRONMENT = {
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_SCALA_VERSION": next((SPARK_HOME / "jars").glob("spark-core_*")).name.split("_")[1].split("-")[0],
 }
-"""What Spark's start scripts set. The executors' launcher takes the Scala version from there."""
+"""The variables that Spark's start scripts set. The executors' launcher takes the Scala version from them."""
 _MASTER_READY = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER_READY = re.compile(r"Successfully registered with master")
 _CONNECT_READY = re.compile(r"Spark Connect server started at: \S*?:(\d+)$", re.MULTILINE)
 
 
 class SparkBootError(RuntimeError):
-    """A process of the cluster did not come up; the text ends with the last lines of its log."""
+    """A process of the cluster did not start. The text ends with the last lines of its log."""
 
 
 class SparkProcess:
-    """One process of the cluster, its output in `log`. `ready` finds in that what others have to know of it."""
+    """One process of the cluster, with its output in `log`.
+
+    `ready` finds in the output what others need, such as an address.
+    """
 
     def __init__(self, folder: Path, name: str, command: Sequence[str], ready: re.Pattern[str]) -> None:
         self.log = folder / f"{name}.log"
@@ -65,26 +69,29 @@ class SparkProcess:
 
     @property
     def pid(self) -> int:
+        """Id of the process."""
         return self._process.pid
 
     @property
     def text(self) -> str:
-        """What it has printed."""
+        """The output so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def end(self) -> None:
-        """SIGKILL; executors follow their worker. Idempotent: nothing happens to one that has ended."""
+        """Send SIGKILL; executors end with their worker. Idempotent."""
         self._process.signal(signal.SIGKILL)
         self._process.release()
 
     def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process."""
         self._process.signal(number)
 
 
 class SparkCluster:
-    """A master and workers, of `slots` tasks each for every application. As a context: ended with all that it runs.
+    """A master and workers, with `slots` tasks each for every application.
 
-    `conf` is what an application needs to be a small one here. All JVMs take `java_options` too.
+    As a context manager it ends all that it runs. `conf` are the settings that keep an application small. All JVMs get
+    `java_options` too.
     """
 
     def __init__(self, workers: int = 2, slots: int = 1, java_options: str = "") -> None:
@@ -114,13 +121,16 @@ class SparkCluster:
 
     @property
     def work(self) -> Path:
-        """Where the executors run, a folder for each worker, application and executor: stdout and stderr are there."""
+        """Working folder of the executors.
+
+        Their stdout and stderr are in a folder for each worker, application and executor.
+        """
         return self.folder / "work"
 
     def connect_server(self, conf: Mapping[str, str] | None = None) -> SparkProcess:
-        """Start a Spark Connect server, an application of this cluster; it ends with the cluster. `told` is its port.
+        """Start a Spark Connect server as an application of this cluster. It ends with the cluster. `told` is its port.
 
-        Its executors come with its first job.
+        Its executors start with its first job.
         """
         own = {
             **self.conf,

@@ -1,12 +1,12 @@
-"""What was done to the rows of a TiDB, which has no binlog: every version of every row, with its transaction.
+"""The history of rows in a TiDB, which has no binlog: every version of every row, with its transaction.
 
-TiDB keeps all versions of a key until its garbage collection, which `TidbServer` leaves off. Which transactions wrote
-a key is told by TiDB's own HTTP service (`/mvcc/key`), what the row was then by a query as of that moment
-(`tidb_snapshot`), under the structure of that moment. Both outlive a stop and a kill of the server; the latter by a
-change to the embedded store that `tools/tidb/build` makes.
+TiDB keeps all versions of a key until its garbage collection, which `TidbServer` turns off. TiDB's own HTTP service
+(`/mvcc/key`) lists the transactions that wrote a key. A query as of a moment (`tidb_snapshot`) returns the row as it
+was then, with the structure of that moment. Both survive a stop and a kill of the server, thanks to two changes to the
+embedded store that `tools/tidb/build` makes.
 
-A transaction leaves one version of a row, however many of its changes it carried. So a history is held against the
-log of the source row by row, in order (`walks`), and not change by change.
+A transaction leaves one version of a row, however many changes of it the transaction carried. So a history is compared
+with the source's log row by row, in order (`walks`), and not change by change.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from unshard.mysql.connection import connect
 from unshard.testing.binlog_count import Image
 from unshard.testing.tidb_server import TidbServer
 
-# A value that a server answers a query with, as `mariadb-binlog -v` writes it in the image of a row.
+# Formats a value in a query's result as `mariadb-binlog -v` writes it in a row image.
 
 
 _BITS = {FIELD_TYPE.TINY: 8, FIELD_TYPE.SHORT: 16, FIELD_TYPE.INT24: 24, FIELD_TYPE.LONG: 32, FIELD_TYPE.LONGLONG: 64}
 
 
 def image_text(value: bytes | None, kind: int, flags: int, length: int) -> str:
-    """`kind`, `flags` and `length` as the server tells them of the result's column, in a session whose time is UTC.
+    """Return a value in the binlog program's format.
 
-    Raises LookupError for a kind whose images are not told by the value alone: ENUM, SET, JSON, geometry.
+    `kind`, `flags` and `length` describe the result's column, in a UTC session. Raises LookupError for a type whose
+    images don't follow from the value alone: ENUM, SET, JSON, geometry.
     """
     if value is None:
         return "NULL"
@@ -49,12 +50,15 @@ def image_text(value: bytes | None, kind: int, flags: int, length: int) -> str:
     if kind not in _TEXTS or flags & (FLAG.ENUM | FLAG.SET):
         raise LookupError(f"values of type {kind} are not compared with images of a binlog")
     if kind == FIELD_TYPE.STRING and flags & FLAG.BINARY:
-        value = value.rstrip(b"\0")  # a log leaves out what fills a BINARY up
+        value = value.rstrip(b"\0")  # a log omits the trailing zeros of a BINARY
     return _TEXTS[kind](value)
 
 
 def _integer(value: int, bits: int, unsigned: bool) -> str:
-    """A binlog doesn't tell whether a column is unsigned: both readings are shown of what they differ in."""
+    """Return the text of an integer.
+
+    A binlog doesn't say whether a column is unsigned, so both readings are shown if they differ.
+    """
     if unsigned and value >> (bits - 1):
         return f"{value - (1 << bits)} ({value})"
     return f"{value} ({value + (1 << bits)})" if value < 0 else str(value)
@@ -117,17 +121,17 @@ _PUT, _DELETE = 0, 1
 
 
 class Transaction(NamedTuple):
-    """A committed transaction, by the moments of TiDB's clock at which it began and committed."""
+    """A committed transaction, identified by the times of TiDB's clock at which it began and committed."""
 
     committed: int
     begun: int
 
 
 class Version(NamedTuple):
-    """What a transaction made of a row: its values as `mariadb-binlog -v` writes them, None where it deleted it.
+    """The row that a transaction left: its values as `mariadb-binlog -v` writes them, None if it deleted the row.
 
-    `before` is what the row was when the transaction committed, under the structure of that moment: a DDL that was run
-    since the version before may have given it columns, with their defaults.
+    `before` is the row when the transaction committed, with the structure of that moment. A DDL after the previous
+    version may have added columns to it, with their defaults.
     """
 
     transaction: Transaction
@@ -137,16 +141,19 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """How far a transaction moved a receipt: of a partition of a source, or of a file of the first copy."""
+    """A step of a receipt: of a partition of a source, or of a file of the first copy.
+
+    `to` is where the transaction moved it.
+    """
 
     of: tuple[str, ...]
     to: tuple[str, ...]
 
 
 def versions(server: TidbServer, table: TableName, keys: Iterable[str]) -> dict[str, list[Version]]:
-    """The versions of these rows and of all that are there now, the oldest first, by the value of the key.
+    """Return the versions of these rows and of all existing rows, oldest first, by the value of the key.
 
-    The key is one column, the table's first, with a whole number. Raises LookupError for a table without one.
+    The key must be one column, the table's first, with a whole number. Raises LookupError for a table without one.
     """
     with closing(server.connection()) as connection, connection.cursor() as cursor:
         cursor.execute(f"SHOW COLUMNS FROM {table.quoted}")
@@ -170,16 +177,19 @@ def versions(server: TidbServer, table: TableName, keys: Iterable[str]) -> dict[
 
 
 def changed(history: Iterable[Version]) -> Iterator[Version]:
-    """Without versions that leave the row as it was: TiDB writes such where a column gets another type."""
+    """Return the versions that changed the row.
+
+    TiDB also writes versions without a change when a column's type changes.
+    """
     return (version for version in history if version.image != version.before)
 
 
 def walks(history: Iterable[Version], states: Sequence[Image | None], *, copied: bool = False) -> str:
-    """Why these versions of a row are not what its changes upstream have made of it, each once; empty if they are.
+    """Return why these versions of a row don't match its changes upstream, each applied once; empty if they do.
 
-    `states` are what each change left, None for a DELETE. A version may stand for several changes in a row, a change
-    has one version at most, and the last version is the last state. With `copied`, the first version may be what a
-    copy found at any moment; changes before it have none.
+    `states` are the row after each change, None for a DELETE. A version may cover several successive changes, a change
+    has at most one version, and the last version is the last state. With `copied`, the first version may be the row as
+    a copy found it at any moment; earlier changes then have no version.
     """
     place, last = 0, None
     for number, version in enumerate(changed(history)):
@@ -196,7 +206,10 @@ def walks(history: Iterable[Version], states: Sequence[Image | None], *, copied:
 
 
 def receipts(server: TidbServer) -> tuple[dict[Transaction, list[Receipt]], list[str]]:
-    """Which receipts each transaction moved, of all tasks in the server; and which came to one place twice."""
+    """Return the receipts that each transaction moved, of all tasks in the server.
+
+    The second value lists those that came twice to a position.
+    """
     moved: dict[Transaction, list[Receipt]] = {}
     twice: list[str] = []
     with _Service(server) as service:
@@ -208,7 +221,7 @@ def receipts(server: TidbServer) -> tuple[dict[Transaction, list[Receipt]], list
                 before: tuple[str, ...] = ()
                 for transaction, row in service.rows(table, dict(zip(key, values, strict=True))):
                     to = tuple(row.get(column, "0") for column in place)
-                    if to != before:  # else another column: the epoch, or what is tried again
+                    if to != before:  # otherwise another column has changed: the epoch, or the record of a retry
                         twice += [f"came twice to {to}: receipt {of}"] if to in known else []
                         moved.setdefault(transaction, []).append(Receipt(of, to))
                         known.add(to)
@@ -217,7 +230,7 @@ def receipts(server: TidbServer) -> tuple[dict[Transaction, list[Receipt]], list
 
 
 def _receipt_tables(server: TidbServer) -> Iterator[tuple[TableName, tuple[str, ...], tuple[str, ...]]]:
-    """The tables of receipts of all tasks: name, columns of the key, columns that tell how far it is."""
+    """Yield the receipt tables of all tasks: name, key columns, and the columns with the progress."""
     for ending, key, place in (
         ("apply_partition", ("source", "part"), ("batch_id", "chunk", "step")),
         ("load_chunk", ("source", "file"), ("dump", "piece", "step")),
@@ -230,7 +243,7 @@ def _receipt_tables(server: TidbServer) -> Iterator[tuple[TableName, tuple[str, 
 def _images(
     server: TidbServer, table: TableName, key: str, moments: Mapping[int, Sequence[str]]
 ) -> dict[tuple[int, str], Image]:
-    """The rows as they were at each moment of TiDB's clock; those that were not there then are left out."""
+    """Return the rows as they were at each moment of TiDB's clock, without those that did not exist then."""
     found: dict[tuple[int, str], Image] = {}
     with closing(connect(server.endpoint, "target", text=False)) as connection, connection.cursor() as cursor:
         for moment, keys in sorted(moments.items()):
@@ -257,11 +270,11 @@ class _Service(AbstractContextManager["_Service"]):
         self._connection.close()
 
     def transactions(self, path: str) -> list[Transaction]:
-        """Those that wrote a key, the oldest first."""
+        """Return the transactions that wrote a key, oldest first."""
         return sorted(_committed(self._told(path)["value"]["info"]))
 
     def rows(self, table: TableName, key: Mapping[str, Any]) -> list[tuple[Transaction, dict[str, str]]]:
-        """What each transaction made of the row with that key of several columns, the oldest first."""
+        """Return the row after each transaction, oldest first, for a key of several columns."""
         asked = urlencode({**key, "decode": "true"})
         told = self._told(f"/mvcc/key/{quote(table.schema)}/{quote(table.table)}?{asked}")
         return [(one, told["data"].get(str(one.begun), {})) for one in sorted(_committed(told["info"]))]

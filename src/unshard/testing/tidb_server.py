@@ -1,8 +1,9 @@
-"""Throwaway TiDB servers: the real server program on its embedded store, built by `tools/test-servers`.
+"""Throwaway TiDB servers: the real server program with its embedded store, built by `tools/test-servers`.
 
-One process holds SQL layer and store. The store keeps the locks of two-phase commits in memory only, which a real
-cluster's does not. So that a killed server loses or tears no committed transaction, all keys lie in one region and a
-transaction commits in one phase (`split-table`, `tidb_enable_1pc`, `tidb_txn_commit_batch_size`).
+One process contains SQL layer and store. Unlike a real cluster's, this store keeps the locks of two-phase commits only
+in memory. So that a killed server neither loses nor tears a committed transaction, all keys are in one region and a
+transaction commits in one phase (`split-table`, `tidb_enable_1pc`, `tidb_txn_commit_batch_size`). `tools/tidb/build`
+says what is changed in the store.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from unshard.testing.programs import MissingProgramError
-from unshard.testing.servers import ThrowawayServer, made_once, reserved
+from unshard.testing.servers import MissingProgramError, ThrowawayServer, made_once, reserved
 
 _CHECKOUT = Path(__file__).parents[3]
 _HOW_TO_BUILD = (
@@ -30,20 +30,21 @@ _VARIABLES = {
     "tidb_enable_telemetry": "OFF",
     "tidb_gc_enable": "OFF",
 }
-"""Global variables of the data folder that every server begins with. All versions of all rows stay: see
-`testing.tidb_history`.
+"""Global variables of the data folder with which every server begins.
+
+All versions of all rows are kept: see `testing.tidb_history`.
 """
 _SAFE_POINT = (
     "INSERT INTO mysql.tidb (VARIABLE_NAME, VARIABLE_VALUE, COMMENT)"
     " VALUES ('tikv_gc_safe_point', '20200101-00:00:00 +0000', '')"
 )
-"""From when on versions are kept. Without it no session may read as of an earlier moment (`tidb_snapshot`)."""
+"""The time from which versions are kept. Without it no session may read as of an earlier moment (`tidb_snapshot`)."""
 
 
 def tidb_program() -> Path:
-    """The server program, `.servers/tidb/tidb-server` or in the folder that UNSHARD_TIDB_ROOT names.
+    """Return the server program, `.servers/tidb/tidb-server` or in the folder that UNSHARD_TIDB_ROOT names.
 
-    Raises MissingProgramError when it is not there.
+    Raises MissingProgramError if it is not there.
     """
     found = Path(os.environ.get("UNSHARD_TIDB_ROOT") or _CHECKOUT / ".servers" / "tidb") / "tidb-server"
     if not found.is_file():
@@ -52,11 +53,11 @@ def tidb_program() -> Path:
 
 
 class TidbServer(ThrowawayServer):
-    """A TiDB. Boots in a fifth of a second. Without a binlog: `testing.tidb_history` tells what was done to its rows.
+    """A TiDB. Boots in a fifth of a second. It has no binlog; `testing.tidb_history` reads the history of its rows.
 
-    Options are items of TiDB's configuration file, those of a section with a dot (`performance.max-txn-ttl`). What
-    TiDB keeps as global variables is set by SQL. `status_port` answers TiDB's HTTP requests, unless the option
-    `status.report-status` is `false`.
+    Options are items of TiDB's configuration file, those of a section with a dot (`performance.max-txn-ttl`). Global
+    variables are set by SQL. `status_port` answers TiDB's HTTP requests, unless the option `status.report-status` is
+    `false`.
     """
 
     product = "TiDB"
@@ -77,7 +78,7 @@ class TidbServer(ThrowawayServer):
         super().__init__(options, start=start)
 
     def close(self) -> None:
-        """End it and remove its data. Idempotent."""
+        """End the server and remove its data. Idempotent."""
         super().close()
         self._status_place.close()
 
@@ -108,20 +109,20 @@ class TidbServer(ThrowawayServer):
         file = self.folder / "config.toml"
         blocks = ((f"[{section}]" if section else "", *lines) for section, lines in sorted(sections.items()))
         file.write_text("\n".join("\n".join(block) for block in blocks) + "\n")
-        # what is wrong with its configuration it does not write into its log
+        # it does not write errors in its configuration to its log
         shell = 'exec "$@" >>"$0" 2>&1'
         return ["/bin/sh", "-c", shell, str(self._log), str(tidb_program()), "-config", str(file)]
 
 
 class _Fresh(TidbServer):
-    """A server that makes its system tables itself, in an empty folder."""
+    """A server that creates its system tables itself, in an empty folder."""
 
     def _template(self) -> Path:
         return made_once("tidb-empty", lambda fresh: None)
 
 
 def _bootstrap(fresh: Path, options: Mapping[str, str]) -> None:
-    """Fill an empty folder with the data of a TiDB that no user ever worked with. Raises ServerBootError."""
+    """Fill an empty folder with the data of a TiDB that no user has ever used. Raises ServerBootError."""
     with _Fresh(options) as server:
         server.run(*(f"SET GLOBAL {name} = '{value}'" for name, value in _VARIABLES.items()), _SAFE_POINT)
         server.stop()

@@ -1,7 +1,6 @@
-"""Column types and values that must arrive as they were: definition of a column, SQL of the values.
+"""Column types with values that must arrive unchanged: the definition of a column, and SQL expressions for the values.
 
-`COMMON` runs on both flavours, in a session without sql_mode and in UTC; the other two are a flavour's own. A value
-is an SQL expression.
+`COMMON` works on both flavours, in a session without sql_mode and in UTC; the others are for one flavour.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def _integers() -> dict[str, tuple[str, ...]]:
 
 
 def _decimals() -> dict[str, tuple[str, ...]]:
-    """Every number of digits before and behind the point up to two groups of nine, and the largest ones."""
+    """Return every number of digits before and after the point up to two groups of nine, and the largest ones."""
     sizes = [(whole + scale, scale) for whole in range(20) for scale in (0, 1, 3, 4, 6, 9, 10, 18) if whole + scale]
     found = {}
     for precision, scale in [*sizes, (38, 38), (65, 0), (65, 30), (65, 1), (64, 38)]:

@@ -1,8 +1,8 @@
-"""Seeded random work on shard tables: concurrent transactions of every everyday kind, for a time or a count.
+"""Seeded random work on shard tables: concurrent transactions of every common kind, for a time or a count.
 
-Seen from the binlog it is what a live application does: inserts, updates, deletes, changes of the key, transactions
-over several tables, large ones, rollbacks and savepoints, statements that fail on a duplicate. What each thread does
-follows from the seed alone; how threads interleave does not.
+Seen from the binlog it resembles a live application: inserts, updates, deletes, changes of the key, transactions over
+several tables, large ones, rollbacks and savepoints, statements that fail on a duplicate. The work of each thread
+depends only on the seed; the interleaving of threads does not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _KINDS = {"small": 60, "several_tables": 15, "key_change": 8, "rollback": 8, "sa
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """What to make and do.
+    """The tables to create and the work to do.
 
     Tables are named `<schema>_<i>`.`<table>_<j>`. With `disjoint_ids` no two shards ever use the same id, so that they
-    can be folded into one table as they are; without, every shard counts 1, 2, 3, as auto-increment does.
+    can be merged into one table unchanged; without, every shard counts 1, 2, 3, as auto-increment does.
     """
 
     schema: str
@@ -56,18 +56,19 @@ class WorkPlan:
 
 @dataclass(slots=True)
 class WorkReport:
-    """What was done so far; `kinds` counts committed transactions by kind, plus `contention` and `duplicate`."""
+    """The work so far. `kinds` counts committed transactions by kind, plus `contention` and `duplicate`."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     statements: int = 0
 
     @property
     def transactions(self) -> int:
+        """Count of the transactions of all kinds."""
         return sum(self.kinds[kind] for kind in _KINDS)
 
 
 class Workload:
-    """Makes the tables of a plan on a server and works on them with `plan.threads` threads.
+    """Creates the tables of a plan on a server and works on them with `plan.threads` threads.
 
     Call `create`, perhaps `fill`, then `run` (blocks) or `start` … `stop`. A thread's failure is raised by `stop`.
     """
@@ -100,7 +101,7 @@ class Workload:
         self.server.run(*(f"CREATE TABLE {name.quoted} {self.plan.shape.definition}" for name in self.plan.names))
 
     def fill(self, rows: int) -> None:
-        """Insert so many rows into each table, up to 500 a statement; duplicates of scarce keys are left out."""
+        """Insert that many rows into each table, up to 500 in a statement; duplicates of scarce keys are left out."""
         random = Random(f"{self.plan.seed} fill")
         connection = self.server.connection()
         try:
@@ -113,7 +114,7 @@ class Workload:
             connection.close()
 
     def run(self, *, seconds: float | None = None, transactions: int | None = None) -> WorkReport:
-        """Work for a time or a count of transactions, all threads together, and stop."""
+        """Work for a time or a number of transactions, all threads together, and stop."""
         self.start(transactions)
         if transactions is None:
             self._ending.wait(seconds)
@@ -123,7 +124,7 @@ class Workload:
         return self.stop()
 
     def start(self, transactions: int | None = None) -> None:
-        """Begin to work in the background, without end or up to so many transactions."""
+        """Begin to work in the background, without end or up to that many transactions."""
         self._left = transactions
         self._paused = False
         self._ending.clear()
@@ -135,19 +136,19 @@ class Workload:
             thread.start()
 
     def pause(self) -> None:
-        """Let no new transaction begin; returns when none is open any more."""
+        """Prevent new transactions; returns when none is open any more."""
         with self._gate:
             self._paused = True
             self._gate.wait_for(lambda: self._open == 0)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         with self._gate:
             self._paused = False
             self._gate.notify_all()
 
     def stop(self) -> WorkReport:
-        """Finish the open transactions, end the threads. Raises what a thread failed with."""
+        """Finish the open transactions and end the threads. Raises the failure of a thread."""
         self._ending.set()
         self.resume()
         for thread in self._threads:
@@ -175,7 +176,7 @@ class Workload:
             self._ending.set()
 
     def _begin(self) -> bool:
-        """Whether another transaction may begin; waits while the workload is paused."""
+        """Return whether another transaction may begin. Waits while the workload is paused."""
         with self._gate:
             self._gate.wait_for(lambda: not self._paused or self._ending.is_set())
             if self._ending.is_set() or self._left == 0:
@@ -253,7 +254,7 @@ class Workload:
         self._try(cursor, f"UPDATE {name.quoted} SET {sets} WHERE {condition}", parameters)
 
     def _try(self, cursor: Any, statement: str, values: tuple[Any, ...]) -> None:
-        """Execute; a duplicate of a unique key fails the statement alone, and the transaction goes on."""
+        """Execute a statement. A duplicate in a unique key fails only the statement, and the transaction continues."""
         try:
             cursor.execute(statement, values)
         except MySQLdb.Error as error:
@@ -283,7 +284,7 @@ class Workload:
         return made
 
     def _old_id(self, name: TableName, random: Random) -> int:
-        """An id that was once given out; the row may be gone by now."""
+        """Return an id that was once used; its row may no longer exist."""
         if name not in self._latest:
             return 0
         return random.randrange(self._first[name], self._latest[name] + 1, self._steps)

@@ -1,12 +1,12 @@
-"""Which schemas and tables are migrated at all.
+"""The schemas and tables that are migrated at all.
 
 ============  ====================================================================
 a schema      a system schema never passes; ``do-dbs``, when set, has to match;
               otherwise ``ignore-dbs`` must not
 a table       its schema has to pass; ``do-tables``, when set, takes it at a match;
               then ``ignore-tables`` drops it at a match; then a set ``do-tables``
-              that didn't match drops it; what is left passes. Helper tables of online DDL
-              never do
+              that didn't match drops it; any other table passes. Helper tables of
+              online DDL never pass
 ============  ====================================================================
 """
 
@@ -24,10 +24,10 @@ from unshard.transform.pattern import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Whether a name is let through, and what says so.
+    """True if a name passes the list, and which rule decides.
 
     `rule` is a list and the place in it (`do-dbs[0]`), the list alone where nothing in it matched, `system schema`,
-    `online DDL`, or empty where no list has a say; `pattern` is what matched there.
+    `online DDL`, or "" where no list applies; `pattern` is the one that matched there.
     """
 
     passes: bool
@@ -46,14 +46,14 @@ _NOT_IN_TABLES = Passage(False, "do-tables")
 
 
 class BlockAllowList:
-    """The block-allow list of one source. Pure and picklable; callers keep answers, it doesn't."""
+    """The block-allow list of one source. Pure and picklable. It keeps no answers; callers may."""
 
     __slots__ = ("_do_schemas", "_do_tables", "_ignore_schemas", "_ignore_tables", "_online")
 
     def __init__(
         self, rule: BlockAllowRule | None = None, case_sensitive: bool = False, online: OnlineTables | None = None
     ) -> None:
-        """None lets everything but the system schemas pass."""
+        """Take the rule; without one everything but the system schemas passes."""
         rule = rule or BlockAllowRule()
         self._online = online or OnlineTables()
         self._do_schemas = _schemas(rule.do_dbs, case_sensitive, "do-dbs", passes=True)
@@ -62,15 +62,15 @@ class BlockAllowList:
         self._ignore_tables = _tables(rule.ignore_tables, case_sensitive, "ignore-tables", passes=False)
 
     def allows_schema(self, schema: str) -> bool:
-        """Whether statements on that schema pass."""
+        """Return whether statements on that schema pass."""
         return self.judge_schema(schema).passes
 
     def allows(self, name: TableName) -> bool:
-        """Whether rows and statements of that table pass."""
+        """Return whether rows and statements of that table pass."""
         return self.judge(name).passes
 
     def judge_schema(self, schema: str) -> Passage:
-        """`allows_schema`, with what decides."""
+        """As `allows_schema`, with the rule that decides."""
         if schema.lower() in SYSTEM_SCHEMAS:
             return _SYSTEM
         lists = self._do_schemas or self._ignore_schemas
@@ -78,7 +78,7 @@ class BlockAllowList:
         return found or (_NOT_IN_SCHEMAS if self._do_schemas else _FREE)
 
     def judge(self, name: TableName) -> Passage:
-        """`allows`, with what decides: of the tables' lists where they have a say, else of the schemas'."""
+        """As `allows`, with the rule that decides: one of the tables' lists where they apply, else of the schemas'."""
         schema = self.judge_schema(name.schema)
         if not schema.passes:
             return schema

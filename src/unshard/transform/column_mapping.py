@@ -7,15 +7,15 @@ part            bits  value
 ==============  ====  ==========================================================
 sign               1  0
 instance           4  the first argument
-schema             7  the number behind the schema prefix, the second argument
-table              8  the number behind the table prefix, the third argument
+schema             7  the number after the schema prefix, the second argument
+table              8  the number after the table prefix, the third argument
 id                44  the column's value
 ==============  ====  ==========================================================
 
-A part whose argument is empty takes no bits: those behind it move up, and the id is below 2**44 all the same. A name
+A part whose argument is empty takes no bits: the parts below it move up, and the id is below 2**44 all the same. A name
 that is the prefix itself has number 0.
 
-`add prefix` and `add suffix` put a text before or behind the text of a CHAR, VARCHAR or TEXT column. NULL stays NULL.
+`add prefix` and `add suffix` put a text before or after the text of a CHAR, VARCHAR or TEXT column. NULL stays NULL.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _TOP = 63  # the bit below which parts are laid, leaving the sign
 _INSTANCE_BITS, _SCHEMA_BITS, _TABLE_BITS = 4, 7, 8
 ID_LIMIT = (1 << 44) - 1
 _COUNTED = frozenset({"char", "varchar"})
-"""Types whose length is one of characters; the others count bytes."""
+"""Types whose length counts characters; that of the others counts bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """What happens to one table: `target_column` becomes what `rule` makes of the value of `source_column`.
+    """The mapping of one table: `target_column` becomes what `rule` makes of the value of `source_column`.
 
-    `source_bits` and the value, or `prefix`, the value and `suffix`. `limit` is how many characters (bytes, where
-    `in_bytes`) the target's column takes, 0 where that is left to the server.
+    That is `source_bits` and the value, or `prefix`, the value and `suffix`. `limit` is how many characters (bytes,
+    where `in_bytes`) the target's column takes, 0 where the server checks it.
     """
 
     rule: str
@@ -59,17 +59,18 @@ class ColumnMapping:
 
     @property
     def of_text(self) -> bool:
+        """True if the mapping makes text, by a prefix or a suffix; else it makes numbers."""
         return bool(self.prefix or self.suffix)
 
     @property
     def mark(self) -> tuple[str, str, int, str, str]:
-        """What the rows of a table carry of where they come from."""
+        """The marks of their origin that the rows of a table carry."""
         return self.source_column.lower(), self.target_column.lower(), self.source_bits, self.prefix, self.suffix
 
     def settled(self, upstream: Table, target: Table) -> ColumnMapping:
-        """The mapping with the limit of the target's column.
+        """Return the mapping with the limit of the target's column.
 
-        Raises ConfigError CONFIG-010 where a column isn't there, or isn't one that the expression is for.
+        Raises ConfigError CONFIG-010 where a column is missing, or has a type that the expression is not for.
         """
         kinds, wanted = (CHARACTERS, "text") if self.of_text else (INTEGERS, "integers")
         for name in (self.source_column, self.target_column):
@@ -91,7 +92,7 @@ class ColumnMapping:
         return replace(self, limit=there.length, in_bytes=in_bytes)
 
     def misplaced(self, column: str, fault: str) -> ConfigError:
-        """What a column that the expression is not for is refused with."""
+        """Return the error for a column that the expression is not for."""
         wanted = "a text column" if self.of_text else "an integer column"
         values = {"rule": self.rule, "column": column, "fault": fault, "wanted": wanted}
         return ConfigError("CONFIG-010", Where(table=str(self.table)), values=values)
@@ -108,18 +109,18 @@ class SourcePart:
 
 
 class ColumnMapper:
-    """The column mappings of one source. Pure and picklable; callers keep answers, it doesn't."""
+    """The column mappings of one source. Pure and picklable. It keeps no answers; callers may."""
 
     __slots__ = ("_case_sensitive", "_choice", "_rules")
 
     def __init__(self, rules: Mapping[str, ColumnMappingRule], case_sensitive: bool = False) -> None:
-        """`rules` by name, as `SubtaskConfig.column_mappings`."""
+        """Take `rules` by name, as `SubtaskConfig.column_mappings`."""
         self._rules = dict(rules)
         self._case_sensitive = case_sensitive
         self._choice = RulePatterns.compile("column-mappings", self._rules, case_sensitive)
 
     def mapping_for(self, name: TableName) -> ColumnMapping | None:
-        """The mapping of a source table (its name before routing), or None.
+        """Return the mapping of a source table (its name before routing), or None.
 
         Raises ConfigError: CONFIG-006 where two rules match, CONFIG-007 where a name isn't prefix and number,
         CONFIG-008 where that number is too large for its bits.
@@ -137,11 +138,14 @@ class ColumnMapper:
         return ColumnMapping(chosen, name, *columns, source_bits)
 
     def choice(self, name: TableName) -> Chosen | None:
-        """The rule that `mapping_for` goes by. Raises ConfigError CONFIG-006."""
+        """Return the rule that `mapping_for` uses. Raises ConfigError CONFIG-006."""
         return self._choice.of_table(name)
 
     def source_parts(self, chosen: str, name: TableName) -> tuple[SourcePart, ...]:
-        """What a `partition id` rule makes of a table's names, from the highest bits down; raises as `mapping_for`."""
+        """Return the parts that a `partition id` rule makes of a table's names, from the highest bits down.
+
+        Raises as `mapping_for`.
+        """
         instance, schema, table, *rest = self._rules[chosen].arguments
         separator = rest[0] if rest else ""
         parts = (
@@ -157,7 +161,7 @@ class ColumnMapper:
         return tuple(found)
 
     def _number(self, rule: str, table: TableName, part: str, prefix: str, separator: str, bits: int) -> int | None:
-        """The number behind prefix and separator in the table's or schema's name; None where the prefix is empty."""
+        """Return the number after prefix and separator in the table's or schema's name; None for an empty prefix."""
         if not prefix:
             return None
         name = table.schema if part == "schema" else table.table
@@ -179,10 +183,10 @@ class ColumnMapper:
 
 
 def apply_mapping(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBatch:
-    """The batch with the mapping's target column rewritten, its type kept; NULL stays NULL.
+    """Return the batch with the mapping's target column rewritten, its type kept; NULL stays NULL.
 
     Column names are found without regard to case. Raises ConfigError CONFIG-009 with the first value that is below
-    0 or over 2**44 - 1, CONFIG-018 with the first text that gets too long, CONFIG-010 where a column isn't there or
+    0 or over 2**44 - 1, CONFIG-018 with the first text that gets too long, CONFIG-010 where a column is missing or
     isn't of integers (of text).
     """
     first = first_unmappable(batch, mapping)
@@ -199,7 +203,7 @@ def apply_mapping(batch: pa.RecordBatch, mapping: ColumnMapping) -> pa.RecordBat
 
 
 def first_unmappable(batch: pa.RecordBatch, mapping: ColumnMapping) -> int | None:
-    """The number of the first row that `apply_mapping` refuses for its value, or None. Raises CONFIG-010."""
+    """Return the number of the first row that `apply_mapping` refuses for its value, or None. Raises CONFIG-010."""
     values = batch.column(_position(batch, mapping, mapping.source_column))
     if mapping.of_text:
         if not mapping.limit:
@@ -229,7 +233,7 @@ def _unmappable(mapping: ColumnMapping, value: int | str) -> ConfigError:
 
 def _position(batch: pa.RecordBatch, mapping: ColumnMapping, column: str) -> int:
     names = [name.lower() for name in batch.schema.names]
-    # the table's own columns stand behind `op` and `seq`, so a clash of names is settled from the end
+    # the table's own columns come after `op` and `seq`, so a clash of names is settled from the end
     found = len(names) - 1 - names[::-1].index(column.lower()) if column.lower() in names else None
     if found is None:
         raise mapping.misplaced(column, "is not in the table")

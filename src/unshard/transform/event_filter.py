@@ -1,8 +1,8 @@
 """The binlog event filter: which row changes and which statements are left out, or stop the task.
 
-The rules for a table, in DM's order: those without a table pattern first, then the others; among patterns, at the
-first character where two differ, `*` comes before `?`, that before a set, that before the character itself; but a
-name that ends comes before `*`. `~regex`, which DM has not, comes last. The first rule that decides counts:
+The rules for a table are ordered as in DM. Those without a table pattern come first. Of two patterns the first
+character in which they differ decides: `*` comes before `?`, that before a set, that before the character itself; but a
+name that ends comes before `*`. `~regex`, which DM does not have, comes last. The first rule that decides counts:
 
 | action | decides where | as |
 |---|---|---|
@@ -29,26 +29,28 @@ from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.transform.pattern import Pattern
 
-# What step *filter* asks of a rule that leaves out rows by what they are or hold.
+# The interface through which step *filter* asks a rule that leaves out rows by their kind or values.
 
 
 class RowFilter(Protocol):
-    """One rule, as it concerns one source table. Frozen, picklable, pure."""
+    """One rule for one source table. Frozen, picklable, pure."""
 
     @property
     def rule(self) -> str:
         """The name that the ledger counts under: section and rule, such as `filters.no-delete`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All that decides, JSON-ready. Digests of open batches are made of it (`sync.batch_record`): a form that
-        changes takes another version."""
+        """Return everything that decides, JSON-ready.
+
+        Digests of open batches are made of it (`sync.batch.stored_plan`): a form that changes needs another version.
+        """
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        """A bool for each image: whether its change is left out; both images of an UPDATE get the same answer.
+        """Return a bool for each image: whether its change is left out; both images of an UPDATE get the same answer.
 
         `images` is as decoded: `op`, `seq`, then columns of `table` (`model.change.IMAGE_FIELDS`), before any
         mapping. `absent` are columns that an image of it lacks (they are NULL or not there). Raises an UnshardError
-        for a change that the rule makes an error of, or that it can't judge.
+        for a change that the rule treats as an error, or that it can't judge.
         """
 
 
@@ -63,7 +65,7 @@ _Key = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What happens to an event that isn't simply taken, and the rule that says so: `filters.no-delete`.
+    """The fate of an event that isn't simply taken, and the rule that decides it: `filters.no-delete`.
 
     `says` is the rule's own action, `by` the key of it that decides.
     """
@@ -86,6 +88,7 @@ class EventRowFilter:
         return {"rule": self.rule, "events": self.events}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        """As `RowFilter.dropped`."""
         ops = [int(op) for event in self.events for op in _IMAGES[event]]
         return np.isin(images.column(0).to_numpy(zero_copy_only=False), ops)
 
@@ -113,7 +116,7 @@ class _Rule:
         return self.schema.matches(name.schema) and (self.table is None or self.table.matches(name.table))
 
     def verdict(self, event: EventName | None, sql: str) -> Verdict | None:
-        """What comes of the rule's action where it is taken: for `Do` that is leaving out what doesn't match."""
+        """Return the verdict of the rule, None where it doesn't decide. `Do` leaves out what doesn't match."""
         wanted = self.rule.action != "Do"
         if event is not None and matches(self.rule.events, event) == wanted:
             by = "events"
@@ -125,16 +128,16 @@ class _Rule:
 
 
 class EventFilter:
-    """The event filters of one source in one task. Pure and picklable; callers keep answers, it doesn't."""
+    """The event filters of one source in one task. Pure and picklable. It keeps no answers; callers may."""
 
     __slots__ = ("_rules",)
 
     def __init__(
         self, rules: Mapping[str, FilterRule], of_source: Sequence[FilterRule] = (), case_sensitive: bool = False
     ) -> None:
-        """`rules` by name, as `SubtaskConfig.filters`; `of_source` are those of the source file.
+        """Take `rules` by name, as `SubtaskConfig.filters`; `of_source` are those of the source file.
 
-        One of the source with the patterns of a task's rule does not count, as in DM.
+        A rule of the source with the same patterns as one of the task does not count, as in DM.
         """
         labelled = [(f"filters.{name}", rule) for name, rule in rules.items()]
         labelled += [(f"source filters[{place}]", rule) for place, rule in enumerate(of_source)]
@@ -148,7 +151,7 @@ class EventFilter:
         self._rules = tuple(_Rule.compile(*seen[patterns], case_sensitive) for patterns in ordered)
 
     def judge(self, name: TableName, event: EventName | None, sql: str = "") -> Verdict | None:
-        """What the rules say of an event; None: it is taken.
+        """Return the rules' verdict on an event; None: it is taken.
 
         `name` has an empty table for a statement on a schema. `event` is None, and `name` empty, for a statement that
         can't be read: only patterns count then. `sql` is the statement as logged, "" for a row change.
@@ -157,11 +160,11 @@ class EventFilter:
         return next((verdict for verdict in said if verdict is not None), None)
 
     def concerning(self, name: TableName) -> tuple[str, ...]:
-        """The rules that are for that table, or schema, in the order in which they are asked."""
+        """Return the rules for that table, or schema, in the order in which they are asked."""
         return tuple(rule.label for rule in self._rules if rule.is_for(name))
 
     def row_filters(self, name: TableName) -> tuple[RowFilter, ...]:
-        """What leaves out rows of that table, one for each rule that does."""
+        """Return the filters that leave out rows of that table, one for each rule that does."""
         events: dict[str, list[str]] = {}
         for event, verdict in self.row_verdicts(name):
             if verdict.action == "Ignore":
@@ -169,21 +172,24 @@ class EventFilter:
         return tuple(EventRowFilter(rule, tuple(found)) for rule, found in events.items())
 
     def drops_all_rows(self, name: TableName) -> bool:
-        """Whether no row change of that table is taken, so that its events need not be decoded."""
+        """Return whether every row change of that table is excluded, so that its events need not be decoded."""
         return sum(verdict.action == "Ignore" for _, verdict in self.row_verdicts(name)) == len(_ROWS)
 
     def forbidden(self, name: TableName) -> dict[str, str]:
-        """The row events of that table that stop the task, with the rule that says so."""
+        """Return the row events of that table that stop the task, with the rule that decides so."""
         return {event: verdict.rule for event, verdict in self.row_verdicts(name) if verdict.action == "Error"}
 
     def row_verdicts(self, name: TableName) -> list[tuple[str, Verdict]]:
-        """The row events that aren't simply taken."""
+        """Return the row events that aren't simply taken, each with its verdict."""
         judged = ((event.name, self.judge(name, event)) for event in _ROWS)
         return [(event, verdict) for event, verdict in judged if verdict is not None]
 
 
 def _rank(pattern: str, sets: dict[object, int]) -> _Key:
-    """What patterns that match one name are put in order by; two different sets at one place by their first rule."""
+    """Return the sort key of a pattern among those that match one name.
+
+    Two different sets at one place are ordered by their first rule.
+    """
     if pattern.startswith(REGEX_MARK):
         return ((4, sets.setdefault(pattern, len(sets))),)
     found: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 """Columns of a target that are filled from a source's names: `extract-table`, `extract-schema`, `extract-source`.
 
-A value is all capture groups of the rule's expression, one behind the other. It is the same for every row of a source
-table, so it is settled once, in the form that the target's column has, and laid beside the rows as a constant.
+A value is all capture groups of the rule's expression, concatenated. It is the same for every row of a source table, so
+it is computed once, in the form that the target's column has, and added to the rows as a constant.
 
 | column of the target | value |
 |---|---|
@@ -30,7 +30,7 @@ _CLUSTERED = "/*T![clustered_index] CLUSTERED */"
 _NAME = "`(?:[^`]|``)+`"
 _PART = rf"{_NAME}(?:\(\d+\))?(?: ASC| DESC)?"
 _COLUMNS = re.compile(rf"CREATE TABLE {_NAME} \((?:\n  `[^\n]*[^\n,],?(?=\n))*?\n  `[^\n]*[^\n,](?=,?\n(?!  `))")
-"""SHOW CREATE TABLE from its beginning to the last column, without a comma behind it."""
+"""SHOW CREATE TABLE from its beginning to the last column, without the comma after it."""
 
 _UNIQUE = re.compile(rf"(?<=\n)  (?:PRIMARY KEY|UNIQUE KEY {_NAME}) \({_PART}(?:,{_PART})*(?=\))")
 """A line of SHOW CREATE TABLE with a unique key of columns, from its beginning to the last of them."""
@@ -38,7 +38,7 @@ _UNIQUE = re.compile(rf"(?<=\n)  (?:PRIMARY KEY|UNIQUE KEY {_NAME}) \({_PART}(?:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What route `rule` takes of the names of one source table for a column of the target."""
+    """The value that route `rule` takes from the names of one source table for a column of the target."""
 
     rule: str
     column: str
@@ -53,16 +53,17 @@ class Constant:
     value: str | int | float | bytes | None
 
     def values(self, rows: int) -> pa.Array:
+        """Return the value once for each row."""
         return pa.repeat(pa.scalar(self.value, arrow_type(self.column)), rows)
 
 
 def constants(
     extracted: Sequence[Extracted], upstream: Table | None, name: TableName, target: Table | None, where: Where
 ) -> tuple[Constant, ...]:
-    """The constants of the rows of `upstream` (None: not known yet) in `target` (None: not there), called `name`.
+    """Return the constants of the rows of `upstream` (None: not known yet) in `target` (None: missing), called `name`.
 
     Raises ConfigError CONFIG-017 where the target lacks the columns or doesn't take the values; it holds the statements
-    that mend it.
+    that correct this.
     """
     if not extracted:
         return ()
@@ -89,21 +90,21 @@ def constants(
 
 
 def with_constants(table: Table, added: Sequence[Constant]) -> Table:
-    """The structure of rows that `append_constants` has made longer."""
+    """Return the structure of rows to which `append_constants` has added columns."""
     return replace(table, columns=(*table.columns, *(one.column for one in added))) if added else table
 
 
 def append_constants(batch: pa.RecordBatch, added: Sequence[Constant]) -> pa.RecordBatch:
-    """The batch with each constant as one more column, by the column's name."""
+    """Return the batch with each constant as one more column, by the column's name."""
     for one in added:
         batch = batch.append_column(one.column.name, one.values(batch.num_rows))
     return batch
 
 
 def mending(target: Table | None, upstream: Table | None, name: TableName, missing: Sequence[str]) -> str:
-    """Statements that give the target the columns, and each of its unique keys these columns too.
+    """Return statements that add the columns to the target and to each of its unique keys.
 
-    A clustered primary key of TiDB can't be dropped: such a table is put aside with its rows, and made anew.
+    A clustered primary key of TiDB can't be dropped: such a table is renamed with its rows, and made anew.
     """
     if not missing:
         return "ALTER TABLE … MODIFY the columns that are named above, or correct the rule's expression"
@@ -120,7 +121,7 @@ def mending(target: Table | None, upstream: Table | None, name: TableName, missi
 
 
 def _created(like: Table | None, name: TableName, missing: Sequence[str]) -> str:
-    """A table with the columns, and the columns in the unique keys, but for those over an expression."""
+    """Return a CREATE TABLE with the columns, also in the unique keys, except for keys over an expression."""
     columns = "".join(f",\n  {quote_name(column)} {_NEW_COLUMN}" for column in missing)
     start = f"CREATE TABLE {quote_name(like.name.table)} " if like is not None else ""
     found = _COLUMNS.match(like.create_sql) if like is not None and like.create_sql.startswith(start) else None
@@ -132,7 +133,7 @@ def _created(like: Table | None, name: TableName, missing: Sequence[str]) -> str
 
 def _widened(index: Index, missing: Sequence[str]) -> list[str]:
     if any(column is None for column in index.columns):
-        return []  # a key over an expression: only its owner can tell
+        return []  # a key over an expression: only its owner knows how
     pairs = zip(index.columns, index.prefixes, strict=True)
     listed = [quote_name(column) + (f"({prefix})" if prefix else "") for column, prefix in pairs]
     text = ", ".join([*listed, *map(quote_name, missing)])
@@ -142,7 +143,7 @@ def _widened(index: Index, missing: Sequence[str]) -> list[str]:
 
 
 def _fitting(column: Column, text: str) -> tuple[str | int | bytes, str]:
-    """The value as the column has it, and what keeps it out, empty where nothing does."""
+    """Return the value as the column has it, and the reason why it doesn't fit, "" where it fits."""
     told = f"column {column.name} is {column.definition}"
     if column.generated:
         return text, f"column {column.name} is a generated one"

@@ -1,8 +1,8 @@
-"""The helper tables of gh-ost and pt-online-schema-change, told by their names (reference of DM, section 6.4).
+"""The helper tables of gh-ost and pt-online-schema-change, recognized by their names (reference of DM, section 6.4).
 
 | part | what it is | names by default |
 |---|---|---|
-| ghost | the copy that gets the new structure and takes the table's place | `_t_gho`, `_t_new` |
+| ghost | the copy that gets the new structure and replaces the table | `_t_gho`, `_t_new` |
 | trash | change logs, sentries and the table as it was before | `_t_ghc`, `_t_del`, `_t_old` |
 """
 
@@ -18,13 +18,18 @@ from unshard.model.table import TableName
 
 
 class OnlineTablePart(StrEnum):
+    """The parts that a table has in an online schema change: the real table, its ghost, a leftover to be dropped."""
+
     REAL = "real"
     GHOST = "ghost"
     TRASH = "trash"
 
 
 class TableClassification(NamedTuple):
-    """What a table is, the real table that it belongs to (itself for a real one), and the rule that tells it."""
+    """The part that a table is, the real table that it belongs to, and the rule that decides it.
+
+    A real table belongs to itself.
+    """
 
     part: OnlineTablePart
     table: TableName
@@ -40,11 +45,11 @@ class OnlineTables:
 
     @classmethod
     def compile(cls, ghosts: Sequence[str], trash: Sequence[str]) -> OnlineTables:
-        """Of regular expressions with one capture group each, as a loaded task has them."""
+        """Compile regular expressions with one capture group each, as a loaded task has them."""
         return cls(tuple(map(re.compile, ghosts)), tuple(map(re.compile, trash)))
 
     def told(self, name: TableName) -> TableClassification:
-        """By the first rule that matches, ghosts before trash."""
+        """Classify a table by the first rule that matches, ghosts before trash."""
         for part, key, rules in (
             (OnlineTablePart.GHOST, "shadow-table-rules", self.ghosts),
             (OnlineTablePart.TRASH, "trash-table-rules", self.trash),
@@ -55,4 +60,5 @@ class OnlineTables:
         return TableClassification(OnlineTablePart.REAL, name)
 
     def is_real(self, name: TableName) -> bool:
+        """Return whether the table is no ghost or leftover."""
         return self.told(name).part is OnlineTablePart.REAL

@@ -22,7 +22,10 @@ class Pattern:
 
     @classmethod
     def compile(cls, text: str, *, case_sensitive: bool = False, star_anywhere: bool = False) -> Pattern:
-        """Raises ValueError on a malformed pattern; those of a loaded task are well formed."""
+        """Return the compiled pattern.
+
+        Raises ValueError for a malformed one; those of a loaded task are well formed.
+        """
         if text.startswith(REGEX_MARK):
             return cls(text, case_sensitive, re.compile(text[1:], 0 if case_sensitive else re.IGNORECASE))
         tokens = parse_wildcard(fold(text, case_sensitive), star_anywhere=star_anywhere)
@@ -30,6 +33,7 @@ class Pattern:
         return cls(text, case_sensitive, re.compile("(?s)" + "".join(map(_expression, tokens)) + r"\Z"))
 
     def matches(self, name: str) -> bool:
+        """Return whether the whole name matches; with a regular expression, whether a part of it does."""
         if self.text.startswith(REGEX_MARK):
             return self.regex.search(name) is not None
         return self.regex.match(name if self.case_sensitive else name.lower()) is not None
@@ -47,22 +51,27 @@ def _ranges(token: OneOf) -> str:
     return "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in token.ranges)
 
 
-# Which rule a table falls under: rules with a table pattern first, then schema rules, never two of one level.
+# The rule for a table: rules with a table pattern come before schema rules; two of one level must not match.
 
 
 class PatternRule(Protocol):
     """A rule of the task file with the two patterns that routes and column mappings share."""
 
     @property
-    def schema_pattern(self) -> str: ...
+    def schema_pattern(self) -> str:
+        """Pattern of schema names."""
 
     @property
-    def table_pattern(self) -> str | None: ...
+    def table_pattern(self) -> str | None:
+        """Pattern of table names; None for a rule on whole schemas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The rule for a table: one with a table pattern (`of_table`), or its schema's; those `behind` came too late."""
+    """The rule for a table: one with a table pattern (`of_table`), or its schema's.
+
+    `behind` are the schema rules that match too but have no effect.
+    """
 
     rule: str
     of_table: bool
@@ -78,7 +87,10 @@ class RulePatterns:
 
     @classmethod
     def compile(cls, section: str, rules: Mapping[str, PatternRule], case_sensitive: bool) -> RulePatterns:
-        """Raises ValueError on a malformed pattern; those of a loaded task are well formed."""
+        """Return the compiled rules.
+
+        Raises ValueError for a malformed pattern; those of a loaded task are well formed.
+        """
         compiled = []
         for name, rule in rules.items():
             schema = Pattern.compile(rule.schema_pattern, case_sensitive=case_sensitive)
@@ -87,7 +99,7 @@ class RulePatterns:
         return cls(section, tuple(compiled))
 
     def of_table(self, name: TableName) -> Chosen | None:
-        """The table's rule, or None. Raises ConfigError CONFIG-006 where two of a level match."""
+        """Return the table's rule, or None. Raises ConfigError CONFIG-006 where two of a level match."""
         level = [
             rule
             for rule, schema, table in self.rules
@@ -100,7 +112,7 @@ class RulePatterns:
         return None if found is None else Chosen(found, False)
 
     def of_schema(self, schema: str, asked: str = "") -> str | None:
-        """The name of the schema's own rule, or None; `asked` is what an error speaks of. Raises CONFIG-006."""
+        """Return the name of the schema's own rule, or None; an error names `asked`. Raises CONFIG-006."""
         return self._only(self._of_schema(schema), asked or schema)
 
     def _of_schema(self, schema: str) -> Iterator[str]:

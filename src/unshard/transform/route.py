@@ -1,4 +1,4 @@
-"""Where a table of a source lands on the target, and what of its names goes along."""
+"""A source table's name on the target, and its extracted columns."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from unshard.transform.pattern import Chosen, RulePatterns
 
 
 class Router:
-    """The routes of one source. Pure and picklable; callers keep answers, it doesn't."""
+    """The routes of one source. Pure and picklable. It keeps no answers; callers may."""
 
     __slots__ = ("_choice", "_rules")
 
     def __init__(self, rules: Mapping[str, RouteRule], case_sensitive: bool = False) -> None:
-        """`rules` by name, as `SubtaskConfig.routes`."""
+        """Take `rules` by name, as `SubtaskConfig.routes`."""
         self._rules = dict(rules)
         self._choice = RulePatterns.compile("routes", self._rules, case_sensitive)
 
     def route(self, name: TableName) -> TableName:
-        """The target's name of a source table; itself where no rule is for it.
+        """Return the target's name of a source table; the same name where no rule matches.
 
         Raises ConfigError CONFIG-006, with the rules' names, where two rules of one level match.
         """
@@ -34,20 +34,20 @@ class Router:
         return TableName(rule.target_schema, rule.target_table or name.table)
 
     def choice(self, name: TableName) -> Chosen | None:
-        """The rule that `route` goes by. Raises ConfigError CONFIG-006."""
+        """Return the rule that `route` uses. Raises ConfigError CONFIG-006."""
         return self._choice.of_table(name)
 
     def schema_rule(self, schema: str) -> str | None:
-        """The rule that `route_schema` goes by. Raises ConfigError CONFIG-006."""
+        """Return the rule that `route_schema` uses. Raises ConfigError CONFIG-006."""
         return self._choice.of_schema(schema)
 
     def route_schema(self, schema: str) -> str:
-        """The target's schema for a statement on a schema itself: only schema rules count. Raises CONFIG-006."""
+        """Return the target's schema for a statement on a schema itself: only schema rules count. Raises CONFIG-006."""
         chosen = self.schema_rule(schema)
         return schema if chosen is None else self._rules[chosen].target_schema
 
     def extracted(self, name: TableName, source: str) -> tuple[Extracted, ...]:
-        """What the table's rule takes of its names and of the source's id: for table, schema, source in that order.
+        """Return the values that the table's rule extracts: from the table's name, its schema's, the source's id.
 
         Expressions are not anchored and heed case, whatever `case-sensitive` says. Raises ConfigError CONFIG-006, and
         CONFIG-016 where an expression doesn't match: rows of several tables would get one empty value.

@@ -1,10 +1,15 @@
-"""The rules of one source that are decided by name, made of its config: the same for dump, load, sync and explain."""
+"""The rules of one source that decide by name, made from its config: the same for dump, load, sync and explain.
+
+With them the table filter of `--filter`: the matching side of `unshard.config.patterns`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from unshard.config.patterns import parse_rule
 from unshard.config.subtask import SubtaskConfig
 from unshard.model.table import TableName
 from unshard.transform.block_allow import BlockAllowList, Passage
@@ -12,12 +17,98 @@ from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.online_tables import OnlineTables
 from unshard.transform.route import Router
-from unshard.transform.taken import allow_list, judge_dumped, online_tables
+
+
+class TableFilter:
+    """Rules in order; the last one that matches decides. Pure."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Sequence[str], case_sensitive: bool = False) -> None:
+        """Compile the rules. Raises ValueError for a malformed rule; those of a loaded task are well formed."""
+        flags = 0 if case_sensitive else re.IGNORECASE
+        parsed = [parse_rule(text) for text in rules]
+        self._rules = tuple(
+            (text, rule.taken, re.compile(rule.schema, flags), re.compile(rule.table, flags))
+            for text, rule in reversed(list(zip(rules, parsed, strict=True)))
+        )
+
+    def takes(self, name: TableName) -> bool:
+        """Return whether the rules take the table: the last one that matches decides, and none takes nothing."""
+        return self.judge(name)[0]
+
+    def judge(self, name: TableName) -> tuple[bool, str]:
+        """As `takes`, with the rule that decides; "" where none matches."""
+        for text, taken, schema, table in self._rules:
+            if schema.search(name.schema) and table.search(name.table):
+                return taken, text
+        return False, ""
+
+
+# Which tables of a source a subtask takes: the one answer for dump, load, sync and the checks before them.
+
+
+def online_tables(config: SubtaskConfig) -> OnlineTables:
+    """Return the helper tables of online DDL; none where `online-ddl` is false."""
+    return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
+
+
+def allow_list(config: SubtaskConfig) -> BlockAllowList:
+    """Return the tables that are loaded and followed."""
+    return BlockAllowList(config.block_allow, config.case_sensitive, online_tables(config))
+
+
+def dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
+    """Return the tables that are dumped: there `-B`, `-T` and `-f` replace the block-allow list."""
+    judge = judge_dumped(config)
+    return lambda name: judge(name).passes
+
+
+def judge_dumped(config: SubtaskConfig) -> Callable[[TableName], Passage]:
+    """As `dumped`, with what decides: the flag that keeps the table out, else the last one that takes it."""
+    databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
+    chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
+    if not databases and not tables and chosen is None:
+        return allow_list(config).judge
+    everything = BlockAllowList(online=online_tables(config))
+
+    def judge(name: TableName) -> Passage:
+        found = everything.judge(name)
+        if found.passes and databases:
+            found = Passage(name.schema in databases, "-B")
+        if found.passes and tables:
+            found = Passage(name in tables, "-T")
+        if found.passes and chosen is not None:
+            taken, rule = chosen.judge(name)
+            found = Passage(taken, "--filter", rule)
+        return found
+
+    return judge
+
+
+def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:
+    """Return the tables that any unit of the subtask's mode takes from the source; a load takes none."""
+    copied = dumped(config) if config.mode in ("full", "all", "dump") else None
+    followed = allow_list(config).allows if config.mode in ("incremental", "all") else None
+    return lambda name: any(takes(name) for takes in (copied, followed) if takes is not None)
+
+
+# All rules of a source that decide by name.
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRules:
-    """One source's rules. Pure; callers keep answers, they don't. `dumped` is what the dump takes."""
+    """One source's rules. Pure. They keep no answers; callers may.
+
+    Args:
+        online: recognizes the helper tables of online DDL.
+        allow: the tables that are loaded and followed.
+        dumped: the tables that are dumped, each with what decides.
+        router: the routes and extracted columns.
+        mapper: the column mappings.
+        events: the event filters.
+        collations: by collation of the source, the one that the user wants on a TiDB target in its place.
+    """
 
     source: str
     online: OnlineTables
@@ -30,7 +121,10 @@ class SourceRules:
 
     @classmethod
     def of(cls, config: SubtaskConfig) -> SourceRules:
-        """Raises ValueError on a malformed pattern; those of a loaded task are well formed."""
+        """Return the rules of a subtask.
+
+        Raises ValueError for a malformed pattern; those of a loaded task are well formed.
+        """
         return cls(
             config.source_id,
             online_tables(config),

@@ -26,7 +26,7 @@ _NAMED = (
     *("source", "sources", "source_id", "source_name", "source_name_list", "worker", "workers", "worker_name"),
     *("worker_name_list", "filename", "relay_binlog_name", "sub_dir", "relay_dir", "time", "binlog_pos"),
     *("database", "table", "schema_source", "from_source", "from_target"),
-    *("start_time", "remove_meta", "reset", "overwrite", "force", "keep_meta"),
+    *("start_time", "remove_meta", "reset", "overwrite", "force", "keep_meta", "all", "all_task"),
 )
 """Keys of a body or query that name what is changed, or say how; a value is written only where it looks like a name."""
 
@@ -45,7 +45,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 class AuditLog:
-    """An append-only file, made for this user alone; one that was moved away is begun anew. Thread-safe.
+    """An append-only file, made for this user alone; one that was renamed is begun anew. Thread-safe.
 
     Without a file the lines go to the process's log.
     """
@@ -78,7 +78,10 @@ class AuditLog:
             logger("audit").error("refusal not written", why=error.cause, verb=verb, **who)
 
     def newest(self, count: int) -> list[dict[str, Any]]:
-        """The last lines, oldest first; a torn one at the end of a full disk is left out, and what was moved away."""
+        """Return the last lines, oldest first.
+
+        A line that a full disk has cut is skipped, and so are the lines of files that were renamed.
+        """
         if not self._file:
             return []
         return list(_read(_last(Path(self._file), count)))
@@ -107,14 +110,16 @@ class AuditLog:
 
 
 def _behind(file: int) -> bytes:
-    """What ends the line before, where a full disk has torn it; else that one and the next would both be lost."""
+    """Return the bytes that end the line before, where a full disk has cut it. Else both lines would be lost."""
     size = os.fstat(file).st_size
     return b"\n" if size and os.pread(file, 1, size - 1) != b"\n" else b""
 
 
 def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-    """What a request names: from its path and from the keys of query and JSON body that hold names. Never anything
-    else. A file that is sent whole is named by its own name."""
+    """Return the names in a request: in its path, and in the keys of query and JSON body that have names.
+
+    Nothing else is returned. A file that is sent whole is named by its own name.
+    """
     named: dict[str, Any] = {key: str(value)[:160] for key, value in path.items()}
     try:
         given = json.loads(body) if body else {}
@@ -132,7 +137,7 @@ def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> 
 
 
 def _form_fields(body: bytes) -> dict[str, str]:
-    """The fields of a form that a browser sends."""
+    """Return the fields of a form that a browser sends."""
     try:
         return dict(parse_qsl(body.decode("ascii"), max_num_fields=200))
     except ValueError:
@@ -143,8 +148,8 @@ def _some(value: Any) -> list[Any]:
     return value[:_SHOWN_AT_MOST] if isinstance(value, list) else [value]
 
 
-def _shown(key: str, value: Any) -> str | bool | None:
-    """The value itself, or the name of the object or file that it is; None where nothing of it is to be shown."""
+def _shown(key: str, value: Any) -> str | int | bool | None:
+    """Return the value itself, or the name of the object or file that it is; None where none of it may be shown."""
     if key in _OBJECTS and isinstance(value, dict):
         value = value.get(_OBJECTS[key])
     elif key in _FILES and isinstance(value, str) and not _NAME.match(value):
@@ -152,12 +157,14 @@ def _shown(key: str, value: Any) -> str | bool | None:
             value = parse_document(value, key).data.get(_FILES[key][1])
         except (ConfigError, RecursionError):
             return None
+    if key == "id" and type(value) is int:
+        return value or None
     fits = _LINE if key in _WITH_SPACES else _NAME
     return value if value is True or (isinstance(value, str) and fits.match(value)) else None
 
 
 def _last(path: Path, count: int) -> list[str]:
-    """The last lines of a file that may have grown for years: it is read from its end."""
+    """Return the last lines of a file that may have grown for years: it is read from its end."""
     found = b""
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Every route states the role that it needs; callers without it are refused before their request's body is read.
+"""The guard of the routes: each has a role that it needs; others are refused before their request's body is read.
 
     app = guarded_app("Unshard master")
 
@@ -22,7 +22,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.web.answers import refusal
@@ -37,9 +37,9 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
 def needs(role: Role, by_body: Callable[[bytes], Role] | None = None) -> Callable[[_Endpoint], _Endpoint]:
-    """States the role that an endpoint needs, at least.
+    """State the role that an endpoint needs, at least.
 
-    `by_body` tells the role that one request needs, where that hangs on its body; it must not fail on any bytes.
+    `by_body` returns the role that one request needs, where it depends on the body; it must not fail on any bytes.
     """
 
     def state(endpoint: _Endpoint) -> _Endpoint:
@@ -54,6 +54,7 @@ class GuardedRoute(APIRoute):
     """A route that knows the role it needs. `APIRouter(route_class=GuardedRoute)` where a router is made apart."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with checks of the caller's role and of the body before it, and with audit records."""
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
@@ -88,7 +89,7 @@ class GuardedRoute(APIRoute):
 
 
 def guarded_app(title: str, *, audit: AuditLog, description: str = "", lifespan: Any = None) -> FastAPI:
-    """An application whose routes are guarded, and whose answers never hold what a caller has sent."""
+    """Return an application whose routes are guarded, and whose answers never contain the caller's data."""
     app = FastAPI(
         title=title, description=description, lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None
     )
@@ -102,20 +103,20 @@ def guarded_app(title: str, *, audit: AuditLog, description: str = "", lifespan:
 
 
 def by_whom(request: Request) -> str:
-    """The name that is put on record for what a request changes: the caller's, where tokens or certificates tell it."""
+    """Return the name to record for a request's changes: the caller's, where tokens or certificates give it."""
     caller: Caller = request.scope[CALLER]
     return caller.name if caller.name != NOBODY else CTL
 
 
 def routes_of(app: Any) -> Iterator[Any]:
-    """Every route of an application, those of routers within it too."""
+    """Yield every route of an application, those of routers within it too."""
     for route in app.routes:
         inner = getattr(route, "original_router", None)
         yield from routes_of(inner) if inner is not None else (route,)
 
 
 def role_of(route: Any) -> Role | None:
-    """The role that a route states; None where it states none or is of a kind that nothing guards."""
+    """Return the role that a route requires; None where it has none, or is of a kind that nothing guards."""
     return getattr(route.endpoint, _ROLE, None) if isinstance(route, GuardedRoute) else None
 
 
@@ -128,7 +129,7 @@ async def _check(caller: Caller, needed: Role, verb: str, log: AuditLog) -> None
 
 
 def _check_text(body: bytes) -> None:
-    """Refuse JSON with half of a surrogate pair in it, which no text can hold and no answer could tell."""
+    """Refuse JSON with half of a surrogate pair in it, which no text can contain and no answer could return."""
     if b"\\ud" in body.lower():
         try:
             json.dumps(json.loads(body), ensure_ascii=False).encode()
@@ -142,7 +143,7 @@ def _who(caller: Caller) -> dict[str, str]:
 
 
 def _result(response: Response) -> str:
-    """Whether the answer says that it was done: ctl's have `result`, also where their status is 200."""
+    """Return `done` or `failed` for the audit log: ctl's answers have `result`, also where their status is 200."""
     if response.status_code >= 400:
         return "failed"
     head = bytes(getattr(response, "body", b""))[:200].replace(b" ", b"").replace(b"\n", b"")
@@ -162,7 +163,7 @@ async def _on_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _on_misfit(request: Request, error: Exception) -> JSONResponse:
-    """Where a body or a parameter is wrong and why, without the value: it may be a password."""
+    """Answer where a body or a parameter is wrong and why, without the value: it may be a password."""
     del request
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(str(part) for part in fault['loc'])[:200]}: {fault['msg']}" for fault in error.errors()[:20]]

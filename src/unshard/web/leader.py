@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
 from unshard.master.election import Election
-from unshard.web.alive import UNASKED, answer_of, silence_of
 from unshard.web.guard import GuardedRoute
-from unshard.web.master_link import ANSWER_SECONDS, BEAT_PATH
+from unshard.web.links import ANSWER_SECONDS, BEAT_PATH
+from unshard.web.tls import UNASKED, answer_of, silence_of
 from unshard.web.tokens import CALLER, Caller
 
 PASSED_ON = "unshard-passed-on"
@@ -35,6 +35,7 @@ class LeaderRoute(GuardedRoute):
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, which passes a request on to the leader where another master leads."""
         handle = super().get_route_handler()
 
         async def led(request: Request) -> Response:

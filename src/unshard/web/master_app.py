@@ -12,29 +12,26 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from unshard.api.heartbeat import DesiredState, Heartbeat
-from unshard.api.verbs import PATH, REQUESTS
+from unshard.api.verbs import PATH, REQUESTS, Answer, refused
 from unshard.api.verbs import Request as Verb
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import ClusterError, UnshardError
-from unshard.master.answers import Answer, refused
 from unshard.master.cluster import NOT_LEADING
-from unshard.master.metrics import master_samples
-from unshard.master.service import Master
+from unshard.master.service import Master, master_samples
 from unshard.metrics import Sample
+from unshard.web.answers import SIGNED
 from unshard.web.audit import AuditLog
 from unshard.web.guard import by_whom, guarded_app, needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.master_link import BEAT_PATH
+from unshard.web.links import BEAT_PATH
 from unshard.web.observe import audit_routes, observing
+from unshard.web.page.endpoints import page_routes
 from unshard.web.page.reader import StateReader
-from unshard.web.page.screens import page_routes
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
-from unshard.web.rest.task_tables import task_table_routes
-from unshard.web.rest.tasks import task_routes
+from unshard.web.rest.tasks import task_routes, task_table_routes
 
-_SIGNED = frozenset({"binlog", "shard-ddl-lock-unlock"})
 """Verbs whose caller's name is put on record in the target."""
 
 
@@ -44,8 +41,11 @@ def master_app(
     clients: Callable[[str], httpx.Client],
     others: Callable[[], Iterable[Sample]] = tuple,
 ) -> FastAPI:
-    """The application of one master. `clients` gives the client of another process, by its address; `others` is what
-    `/metrics` shows beside the master's own."""
+    """Return the application of one master.
+
+    `clients` returns the client of another process, by its address. `/metrics` shows `others` beside the master's own
+    samples.
+    """
     page = StateReader(master)
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ def master_app(
     @app.post(BEAT_PATH, tags=["worker"])
     @needs(Role.WORKER)
     def beat(beat: Heartbeat) -> DesiredState:
-        """A worker's sign of life; its orders."""
+        """Receive a worker's heartbeat; return its orders."""
         return master.beat(beat)
 
     def samples() -> Iterator[Sample]:
@@ -92,7 +92,7 @@ def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None
 
     def endpoint(request: Any, http: Request) -> dict[str, Any]:
         try:
-            return method(request, by_whom(http)) if verb in _SIGNED else method(request)
+            return method(request, by_whom(http)) if verb in SIGNED else method(request)
         except ClusterError as error:
             if error.code in NOT_LEADING:
                 raise  # it stays an error of HTTP, for a client that knows other masters

@@ -1,4 +1,4 @@
-"""What a master and a worker show of themselves: `/metrics` for Prometheus, their settings, the level of the log."""
+"""The routes of a process's own state: `/metrics` for Prometheus, its settings, the level of its log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import PlainTextResponse, Response
 
 from unshard import log
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import ClusterError
 from unshard.metrics import CONTENT_TYPE, Sample, exposition
-from unshard.metrics.process import own_version, process_samples
+from unshard.metrics.sample import own_version, process_samples
 from unshard.web.guard import GuardedRoute, needs
 
 
@@ -27,32 +27,34 @@ class LogLevelName(BaseModel):
 
 
 def observing(samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]) -> APIRouter:
-    """The routes, for an application to include. `samples` is called in a thread of the server's pool; `own` are the
-    settings of the process, without secrets."""
+    """Return the routes, for an application to include.
+
+    `samples` is called in a thread of the server's pool; `own` are the settings of the process, without secrets.
+    """
     router = APIRouter(route_class=GuardedRoute)
 
     @router.get("/metrics", response_class=Response)
     @needs(Role.VIEWER)
     def metrics() -> Response:
-        """Every series of the process, in Prometheus' text format."""
+        """Return every series of the process, in Prometheus' text format."""
         return Response(exposition([*samples(), *process_samples()]), media_type=CONTENT_TYPE)
 
     @router.get("/status", response_class=PlainTextResponse)
     @needs(Role.VIEWER)
     def status() -> str:
-        """Which version runs here, by which Python; as DM has it."""
+        """Return the version that runs here, and its Python, in DM's form."""
         return f"Release Version: {own_version()}\nPython Version: {platform.python_version()}\n"
 
     @router.get("/settings")
     @needs(Role.VIEWER)
     def settings() -> dict[str, Any]:
-        """What the process was started with: its file and flags, secrets as ******."""
+        """Return the settings that the process was started with, from its file and flags; secrets are ******."""
         return dict(own)
 
     @router.get("/log-level")
     @needs(Role.VIEWER)
     def log_level() -> LogLevelName:
-        """The level of the log now."""
+        """Return the present level of the log."""
         return LogLevelName(level=log.level())
 
     @router.put("/log-level")
@@ -77,7 +79,7 @@ def change_level(name: str) -> None:
 
 
 def audit_routes() -> APIRouter:
-    """`GET /api/v1/cluster/audit`: the newest lines of this process's audit log, oldest first. Needs an admin."""
+    """Return the route `GET /api/v1/cluster/audit`: the newest lines of the audit log, oldest first. Needs an admin."""
     router = APIRouter(route_class=GuardedRoute)
 
     @router.get("/api/v1/cluster/audit")

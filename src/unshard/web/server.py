@@ -47,6 +47,7 @@ class Bounded:
         self._request_seconds = request_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, within the limits of its length and time."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -87,7 +88,7 @@ class Bounded:
         task.result()
 
     def _check_length(self, scope: Scope) -> None:
-        """By its own word, before any of it is read; h11 has made sure that it is a number."""
+        """Check the length in the head before the body is read; h11 has made sure that it is a number."""
         for name, value in scope["headers"]:
             if name == b"content-length" and int(value) > self._max_bytes:
                 raise self._too_long()
@@ -117,7 +118,7 @@ class Bounded:
 
 
 def _let_go(task: asyncio.Future[None]) -> None:
-    """What became of a late request is nobody's any more."""
+    """Ignore the outcome of a request that is too late."""
     if not task.cancelled():
         task.exception()
 
@@ -149,7 +150,7 @@ class WebServer:
         guarded = Authenticated(app, access, loopback=loopback)
         self._app = app
         bounded = Bounded(
-            PageDoor(guarded, access) if hasattr(app.state, "page") else guarded,
+            PageDoor(guarded, access, app.state.page) if hasattr(app.state, "page") else guarded,
             max_bytes=config.max_request_bytes,
             request_seconds=config.request_timeout,
         )
@@ -181,7 +182,7 @@ class WebServer:
         logger("web").info("listening", address=self.address, scheme=self.scheme)
 
     def check(self) -> None:
-        """Raises ClusterError CLUSTER-084 where it serves no more though nobody has stopped it.
+        """Raise ClusterError CLUSTER-084 where the server has ended though nobody has stopped it.
 
         For the loop of the process: a master that nobody reaches would go on leading, a worker holding its source.
         """
@@ -190,7 +191,7 @@ class WebServer:
             raise ClusterError("CLUSTER-084", cause=cause, values={"address": self.address})
 
     def stop(self, seconds: float = 10.0) -> None:
-        """Take no more requests, let those in hand end within `seconds`. Idempotent; any thread but its own."""
+        """Take no more requests, let those under way end within `seconds`. Idempotent; any thread but its own."""
         self._server.config.timeout_graceful_shutdown = max(round(seconds), 1)
         self._app.state.stopping = True  # streams end by themselves
         self._server.should_exit = True
@@ -260,7 +261,7 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _watch_head(self) -> None:
-        """The time runs from the first byte of a head to its last, however many there are between."""
+        """Limit the time from the first byte of a head to its last."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_watching()
         elif self._head_timer is None:
@@ -277,7 +278,7 @@ async def _with_certificate(app: ASGIApp, certificate: str, scope: Scope, receiv
 
 
 def _listen(addr: str, config: ListenerConfig) -> tuple[socket.socket, bool]:
-    """The bound socket, and whether only this machine can reach it."""
+    """Return the bound socket, and whether only this machine can reach it."""
     host, _, port = addr.rpartition(":")
     try:
         if not 0 <= int(port) <= 65535:

@@ -1,7 +1,12 @@
-"""TLS of the cluster's own links, both sides: contexts that follow their files, and clients made with them.
+"""TLS of the cluster's own links, both sides: contexts that follow their files, clients made with them.
+
+Also finds out whether a process answers at all.
 
 A changed certificate, key or authority counts from the next connection on; a set of files that can't be read (one
 half of a pair is there, the other not yet) leaves the last good one in force.
+
+That is looked at before a request that may take long is put to it. The kernel of a frozen process
+takes connections for it, and a silent host refuses none: only an answer is a sign.
 """
 
 from __future__ import annotations
@@ -11,7 +16,8 @@ import re
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from threading import Lock
+from queue import Empty, Queue
+from threading import Lock, Thread
 from typing import Any
 
 import httpx
@@ -30,6 +36,7 @@ class FollowingContext(ssl.SSLContext):
     """
 
     def __new__(cls, *args: Any) -> FollowingContext:
+        """Return a context of the client's side. It is not used itself: `current` is."""
         del args
         return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)  # never used itself: `current` has the side
 
@@ -45,7 +52,7 @@ class FollowingContext(ssl.SSLContext):
             raise ClusterError("CLUSTER-052", cause=_reason(error), values={"files": names}) from None
 
     def current(self) -> ssl.SSLContext:
-        """The context of the files as they are now, or of the last ones that could be read."""
+        """Return the context of the present files, or of the last ones that could be read."""
         with self._lock:
             stamp = _stamp(self._files)
             if stamp != self._stamp:
@@ -60,14 +67,19 @@ class FollowingContext(ssl.SSLContext):
             return self._current
 
     def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
+        """As `ssl.SSLContext`, by the present files."""
         return self.current().wrap_socket(*args, **options)
 
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        """As `ssl.SSLContext`, by the present files."""
         return self.current().wrap_bio(*args, **options)
 
 
 def server_context(security: LinkSecurity) -> FollowingContext:
-    """The server's side; callers need a certificate when there is an authority. Raises ClusterError CLUSTER-052."""
+    """Return the server's context.
+
+    Callers need a certificate where there is an authority. Raises ClusterError CLUSTER-052.
+    """
 
     def make() -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -83,7 +95,10 @@ def server_context(security: LinkSecurity) -> FollowingContext:
 
 
 def client_context(security: LinkSecurity) -> FollowingContext:
-    """The caller's side; without an authority the system's ones count. Raises ClusterError CLUSTER-052."""
+    """Return the caller's context.
+
+    Without an authority the system's ones count. Raises ClusterError CLUSTER-052.
+    """
 
     def make() -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=security.ssl_ca or None)
@@ -99,7 +114,7 @@ def client_context(security: LinkSecurity) -> FollowingContext:
 
 
 def http_client(security: LinkSecurity, base_url: str = "", *, seconds: float = 30.0) -> httpx.Client:
-    """A client for links of the cluster; the caller closes it. Thread-safe; `seconds` bound each wait.
+    """Return a client for links of the cluster; the caller closes it. Thread-safe; `seconds` bound each wait.
 
     It sends the token on, follows no redirect and no proxy of the environment. Raises ClusterError CLUSTER-052.
     """
@@ -133,7 +148,7 @@ class _TokenAuth(httpx.Auth):
 
 
 def common_name(certificate: Any) -> str:
-    """The common name in what `getpeercert` gave; "" without one."""
+    """Return the common name in a result of `getpeercert`; "" without one."""
     subject = (certificate or {}).get("subject", ())
     return next((str(value) for part in subject for name, value in part if name == "commonName"), "")
 
@@ -169,7 +184,7 @@ def _files(security: LinkSecurity) -> tuple[str, str, str]:
 
 
 def _stamp(files: Sequence[str]) -> tuple[Any, ...]:
-    """What changes when a file is replaced or written, or may be read now."""
+    """Return a value that differs once a file is replaced, written or becomes readable."""
     return tuple(_seen(file) for file in files)
 
 
@@ -185,3 +200,66 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return error.reason or str(error)
     return (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
+
+
+# Whether a process of the cluster answers at all: looked at before a request that may take long is put to it.
+
+
+ALIVE_SECONDS = 2.0
+"""How long an answer may take; its server gives it without a thread or a database."""
+
+
+LOOK_SECONDS = 3.0
+SILENT_LOOKS = 5
+"""How often in a row a process that is at work on a request may give no sign of life."""
+
+UNASKED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Errors of a request that has not reached anybody."""
+
+
+def silence_of(client: httpx.Client, seconds: float = ALIVE_SECONDS) -> str:
+    """Return the reason why the process at the client's address gives no answer; "" where it gives one, of any kind.
+
+    Nothing is asked of it, so that another one may be asked instead. Raises httpx.UnsupportedProtocol.
+    """
+    try:
+        client.head("/", timeout=seconds)
+    except httpx.TimeoutException:
+        return f"no answer within {seconds:g} s"
+    except (httpx.NetworkError, httpx.ProtocolError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def answer_of(
+    client: httpx.Client,
+    ask: Callable[[], httpx.Response],
+    every: float = LOOK_SECONDS,
+    most: int = SILENT_LOOKS,
+    seconds: float = ALIVE_SECONDS,
+) -> httpx.Response:
+    """Return the response of `ask`, which sends a request by that client. The process is watched meanwhile.
+
+    Raises the errors of `ask`; httpx.ReadTimeout where the process freezes meanwhile: the request may be under way.
+    """
+    told: Queue[httpx.Response | Exception] = Queue()
+
+    def work() -> None:
+        try:
+            told.put(ask())
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            told.put(error)
+
+    Thread(target=work, name="request", daemon=True).start()
+    silent = 0
+    while True:
+        try:
+            found = told.get(timeout=every)
+        except Empty:
+            silent = silent + 1 if silence_of(client, seconds) else 0
+            if silent >= most:
+                raise httpx.ReadTimeout("it has stopped to give any sign of life") from None
+            continue
+        if isinstance(found, Exception):
+            raise found
+        return found

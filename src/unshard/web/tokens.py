@@ -1,4 +1,4 @@
-"""Who calls: the token or the client certificate of a request, looked up in the file of tokens."""
+"""The caller of a request: its token or client certificate, looked up in the file of tokens."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from unshard.config.access import Role, TokenEntry, token_hash
 from unshard.config.files import load_access
+from unshard.config.listener import Role, TokenEntry, token_hash
 from unshard.errors import ClusterError, ConfigError
 from unshard.log import logger
 from unshard.web.answers import refusal
@@ -33,7 +33,10 @@ _AS = "unshard-as"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls. `role` None: there is no file of tokens, so every role. `via`: the master that passed it on."""
+    """The caller of a request. `role` None: there is no file of tokens, so every role.
+
+    `via`: the master that forwarded it.
+    """
 
     name: str
     role: Role | None
@@ -41,10 +44,11 @@ class Caller:
     via: str = ""
 
     def may(self, needed: Role) -> bool:
+        """Return whether the caller has the rights of that role."""
         return self.role is None or self.role.covers(needed)
 
     def passed_on(self) -> dict[str, str]:
-        """Headers that a master sends with a request of this caller that it passes on to the leader.
+        """Return the headers that a master sends with a request of this caller that it forwards to the leader.
 
         The name is quoted as in a URL: a header takes no other alphabet and no line break.
         """
@@ -66,7 +70,7 @@ class Access:
     def find(self, token: str, certificate: str) -> tuple[str, Role] | None:
         """Name and role of the caller with that token, else of the one with that certificate; None where none has.
 
-        Every hash is compared, each in constant time: how long it takes tells nothing.
+        Every hash is compared, each in constant time: how long it takes reveals nothing.
         """
         today = datetime.now(UTC).date()
         digest = token_hash(token)
@@ -113,6 +117,7 @@ class Authenticated:
         self._loopback = loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add the caller to the request; refuse a request whose token or certificate is wrong."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query
+from starlette.responses import Response
 
 from unshard.api.heartbeat import PurgeWish, WorkerLink
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import UnshardError
 from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
@@ -21,7 +22,10 @@ LONGEST_REPORT_SECONDS = 600.0
 def worker_app(
     worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]
 ) -> FastAPI:
-    """The routes onto `worker`; `samples` is what `/metrics` shows of it, `own` its settings without secrets."""
+    """Return the application of one worker.
+
+    `/metrics` shows `samples`; `own` are its settings without secrets.
+    """
     app = guarded_app("Unshard worker", audit=audit)
 
     @app.get("/worker/v1/report")
@@ -31,6 +35,27 @@ def worker_app(
         seconds: Annotated[float, Query(gt=0, le=LONGEST_REPORT_SECONDS)] = 5.0,
     ) -> dict[str, Any]:
         return worker.report(task, seconds).model_dump(mode="json", by_alias=True)
+
+    @app.get("/worker/v1/copy-progress")
+    @needs(Role.MASTER)
+    def copy_progress(
+        task: Annotated[str, Query(max_length=512)],
+        life: Annotated[str, Query(max_length=64)] = "",
+        since: Annotated[int, Query(ge=0)] = 0,
+        seconds: Annotated[float, Query(gt=0, le=LONGEST_REPORT_SECONDS)] = 5.0,
+    ) -> Response:
+        found = worker.copy_progress(task, life, since, seconds)
+        return Response(found.model_dump_json(by_alias=True), media_type="application/json")
+
+    @app.get("/worker/v1/log-tail")
+    @needs(Role.MASTER)
+    def log_tail(
+        life: Annotated[str, Query(max_length=64)] = "",
+        after: Annotated[int, Query(ge=0)] = 0,
+        seconds: Annotated[float, Query(gt=0, le=LONGEST_REPORT_SECONDS)] = 5.0,
+    ) -> Response:
+        found = worker.log_tail(life, after, seconds)
+        return Response(found.model_dump_json(by_alias=True), media_type="application/json")
 
     @app.post("/worker/v1/wake")
     @needs(Role.MASTER)

@@ -5,16 +5,16 @@
 | an answer with a source | its host is made, or brought in line |
 | an answer with another source, or another epoch of it | the host is closed, batches end; then the new one is made |
 | an answer without one | the host is closed, batches end |
-| no answer for the ttl, counted from when it was asked for | the host stands alone |
+| no answer for the ttl, counted from when it was asked for | the host runs alone |
 | an answer again | it goes on by that |
-| it is told to stop | the host is closed, batches end; then the master hears that the worker leaves |
+| it is asked to stop | the host is closed, batches end; then the master hears that the worker leaves |
 
-Who stands alone can't know whether its source is another worker's by now. The target knows: of a subtask that syncs
+Who runs alone can't know whether its source is another worker's by now. The target knows: of a subtask that syncs
 exactly once no transaction commits any more once another one has claimed the source. So it goes on, and stops by itself
 where it has been superseded, but begins nothing: a beginning is a claim. Whatever else there is, dump, load and
 at-least-once delivery, is broken off at once.
 
-What is broken off stands in the target with its receipts, and whoever is next finishes it (`sync/planning/planner.py`).
+What is cancelled is in the target with its receipts, and the next worker finishes it (`sync/planning/planner.py`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from secrets import token_hex
 from threading import Event, Lock, Thread
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, MasterLink, PurgeWish
-from unshard.api.status import SourceReport
+from unshard.api.status import MOST_LINES, CopyProgress, LogLine, LogTail, SourceReport
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
+from unshard.log.lines import RING, LogRing
+from unshard.metrics.sample import free_share, own_version
 from unshard.worker.source_worker import Means, SourceWorker
 
 TICK_SECONDS = 0.25
@@ -55,16 +57,18 @@ class Agent:
     _beaten: int = 0
     _asked: float = 0.0
     _ttl: float = 0.0
+    _disk_free: float | None = None
     _beat_now: Event = field(default_factory=Event)
     _look_now: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def name(self) -> str:
+        """Name of the worker."""
         return self.means.worker
 
     def advertise(self, addr: str) -> None:
-        """Where the master reaches it, which is its name too where it has none. Called before `run`."""
+        """Set the address at which the master reaches it; also its name where it has none. Called before `run`."""
         self.addr = addr
         self.means = replace(self.means, worker=self.means.worker or addr)
 
@@ -96,7 +100,18 @@ class Agent:
             raise self._refusal
         return self._serving().report(task)
 
+    def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023, and TargetError where a load's target does not answer."""
+        del seconds
+        return self._serving().copy_progress(task, life, since)
+
+    def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
+        """As `WorkerLink`."""
+        del seconds
+        return log_tail(life, after)
+
     def wake(self) -> None:
+        """Send a heartbeat now, and thereby get the orders."""
         self._beat_now.set()
 
     def purge_relay(self, wish: PurgeWish) -> str:
@@ -132,7 +147,7 @@ class Agent:
             self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
 
     def _heed(self, orders: DesiredState) -> None:
-        """Obey; an order that this version can't read is told to whoever asks how the source stands."""
+        """Obey the orders; an order that this version can't read is reported in the source's status."""
         try:
             self._obey(orders)
         except ClusterError as error:
@@ -156,6 +171,7 @@ class Agent:
         if host is None:
             return
         host.tick()
+        self._disk_free = free_share(host.relay.folder)  # not by the thread that beats: a disk may hang
         if host.ended:
             self._log.info("source let go", source=host.order.source, epoch=host.order.epoch)
             self.host = None
@@ -166,7 +182,7 @@ class Agent:
             self.host.close(graceful=graceful)
 
     def _leave(self) -> None:
-        """Tell the master that the source is free; one that doesn't hear it finds out by the ttl."""
+        """Notify the master that the source is free; a master that doesn't get this finds out by the ttl."""
         try:
             self.link.beat(self._beat().model_copy(update={"leaving": True}))
         except UnshardError as error:
@@ -198,13 +214,31 @@ class Agent:
 
     def _beat(self) -> Heartbeat:
         self._beaten += 1
-        beat = Heartbeat(name=self.name, addr=self.addr, life=self._life, number=self._beaten)
+        beat = Heartbeat(name=self.name, addr=self.addr, life=self._life, number=self._beaten, version=own_version())
         host = self.host
         if host is None:
             return beat
-        serves = {"epoch": host.order.epoch, "source": host.order.source}
+        serves = {"epoch": host.order.epoch, "source": host.order.source, "disk_free": self._disk_free}
         return beat.model_copy(update={**serves, "relay_stage": host.relay.stage, "subtasks": host.briefs()})
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]
         return logger("worker", worker=self.name)
+
+
+# The newest lines of this process's log in the API's form.
+
+
+_NAMED = frozenset({"level", "logger", "event", "task", "source"})
+
+
+def log_tail(life: str, after: int, ring: LogRing = RING) -> LogTail:
+    """Return at most MOST_LINES lines after line `after` of that process."""
+    lines = [_line(number, fields) for number, fields in ring.since(life, after, MOST_LINES)]
+    return LogTail(life=ring.life, lines=tuple(lines))
+
+
+def _line(number: int, fields: dict[str, str]) -> LogLine:
+    more = {name: text for name, text in fields.items() if name not in _NAMED and name != "timestamp"}
+    named = {name: text for name, text in fields.items() if name in _NAMED}
+    return LogLine(number=number, time=fields.get("timestamp", ""), more=more, **named)

@@ -60,7 +60,7 @@ _NUMBER = re.compile(r"(?:^\s*\(?|\bError )(\d{4})\b", re.IGNORECASE | re.MULTIL
 
 
 def makes_sense(error: UnshardError) -> bool:
-    """Whether the task may get past `error` by trying again later."""
+    """Return whether the task may get past `error` by trying again later."""
     cause = error.cause.lower()
     if any(text in cause for text in FINAL_TEXTS) or FINAL_NUMBERS & numbers_of(error.cause):
         return False
@@ -68,13 +68,13 @@ def makes_sense(error: UnshardError) -> bool:
 
 
 def numbers_of(cause: str) -> frozenset[int]:
-    """The server error numbers that a cause names, as drivers write them: `1062: …`, `(1062, …)`, `Error 1062`."""
+    """Return the server error numbers in a cause, as drivers write them: `1062: …`, `(1062, …)`, `Error 1062`."""
     return frozenset(int(number) for number in _NUMBER.findall(cause))
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where auto-resume stands with one subtask or relay; kept by the master over the life of a worker.
+    """The state of auto-resume for one subtask or relay; the master stores it over the life of a worker.
 
     `step` counts the waits so far, less those rolled back; `due` is when it goes on, None where nothing waits;
     `since` is when the last error came, or a step was rolled back.
@@ -85,39 +85,47 @@ class Resumption:
     since: datetime | None = None
 
     def failed(self, now: datetime, checker: CheckerConfig, draw: Callable[[], float] = random.random) -> Resumption:
-        """An error has paused it at `now`, and it is to go on later. `draw` gives a number from 0 to 1."""
+        """Return the state after an error has paused the task at `now`, with the time of the next resumption.
+
+        `draw` returns a number from 0 to 1.
+        """
         longest = min(checker.backoff_max, checker.backoff_min * checker.backoff_factor ** min(self.step, 64))
         share = 0.5 + draw() / 2 if checker.backoff_jitter else 1.0
         return Resumption(self.step + 1, now + timedelta(seconds=longest * share), now)
 
     def may_go_on(self, checker: CheckerConfig) -> bool:
-        """Whether another try is left of `max-resumes`."""
+        """Return whether another attempt is left of `max-resumes`."""
         return not checker.max_resumes or self.step < checker.max_resumes
 
     def is_due(self, now: datetime, checker: CheckerConfig) -> bool:
-        """Also where `due` is further away than any wait: a clock has been set back, or was another machine's."""
+        """Return whether to resume now, also where `due` is further away than any wait.
+
+        Then a clock has been set back, or was another machine's.
+        """
         longest = timedelta(seconds=checker.backoff_max)
         return self.due is not None and not timedelta(0) < self.due - now <= longest
 
     def resumed(self) -> Resumption:
-        """It goes on; the wait is over, and counts still."""
+        """Return the state after the task was resumed. The wait is over, but still counts."""
         return Resumption(self.step, None, self.since)
 
     def ran(self, now: datetime, checker: CheckerConfig) -> Resumption:
-        """It works at `now`: each `backoff-rollback` without an error takes a step back."""
+        """Return the state of a task that runs at `now`: each `backoff-rollback` without an error takes a step back."""
         if not self.step or self.since is None or now < self.since + timedelta(seconds=checker.backoff_rollback):
             return self
         return Resumption(self.step - 1, self.due, now)
 
     @property
     def due_text(self) -> str:
+        """Time of the next resumption as text; "" for none."""
         return self.due.isoformat(timespec="milliseconds") if self.due is not None else ""
 
     @classmethod
     def kept(cls, step: int, due: str, now: datetime) -> Resumption:
-        """What the master kept, taken up at `now`."""
+        """Return the state that the master has stored, continued at `now`."""
         return cls(step, datetime.fromisoformat(due) if due else None, now if step else None)
 
 
 def utc_now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)

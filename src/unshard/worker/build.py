@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from unshard.compare.sides import sides_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.for_tidb import upstream_structure, words_of
 from unshard.ddl.provenance import renamed, without_columns
@@ -29,39 +30,39 @@ from unshard.retry import retrying
 from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
-from unshard.spark.batches import run_batch, wait
+from unshard.spark.batches import interrupt_batch, run_batch, wait
 from unshard.spark.folders import reading, writing
-from unshard.spark.jobs import interrupt, run_tasks
-from unshard.spark.session import Session
-from unshard.spark.session import slots as slots_of
+from unshard.spark.lazy import LazySession
 from unshard.sync.batch.plan import BatchShape
-from unshard.sync.batch_size import LARGEST_BYTES
+from unshard.sync.batch.throttle import TargetLimits, Throttle
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements
 from unshard.sync.sharding.statements import ShardedStatements
 from unshard.sync.sharding.table_owners import Ownership
+from unshard.sync.statements.backfill import Backfiller
 from unshard.sync.statements.runner import Statements
 from unshard.sync.statements.tracked_tables import TrackedTables
-from unshard.sync.throttle import TargetLimits, Throttle
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import Order
+from unshard.target.validation import is_recorded
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
-from unshard.transform.source_rules import SourceRules
-from unshard.transform.taken import allow_list, dumped
-from unshard.worker.known_tables import check_filters, check_rules, statement_rules
-from unshard.worker.source_clock import read_traits, utc_of
+from unshard.transform.source_rules import SourceRules, allow_list, dumped
+from unshard.validation.on_demand import OnDemandValidator
+from unshard.validation.validator import Validator
+from unshard.worker.source_facts import check_filters, check_rules, read_traits, statement_rules, utc_of
 from unshard.worker.start import StartPoint
+from unshard.worker.status import TargetWatch, UpstreamWatch
 from unshard.worker.subtask import Subtask, SubtaskRelay
-from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 Answer = TypeVar("Answer")
 
@@ -70,11 +71,12 @@ RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 
 
 def build_subtask(
-    config: SubtaskConfig, spark: Session, relays: RelayFor | None = None, order: Order | None = None
+    config: SubtaskConfig, spark: LazySession, relays: RelayFor | None = None, order: Order | None = None
 ) -> Subtask:
-    """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise.
+    """Return the subtask of one source, wherever the task's other sources run.
 
-    `relays` None: a relay log of its own, which nobody shares. `order`: the master's by which it claims the source.
+    Reads both ends; raises the errors of the checks. `relays` None: a relay log of its own, which nobody shares.
+    `order`: the master's, by which it claims the source.
     """
     try:
         return _build(config, spark, relays, order)
@@ -87,10 +89,10 @@ def _throttle(config: SubtaskConfig) -> Throttle:
     return Throttle(limits, _gate(config) if limits != TargetLimits() else None)
 
 
-def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order: Order | None) -> Subtask:
+def _build(config: SubtaskConfig, spark: LazySession, relays: RelayFor | None, order: Order | None) -> Subtask:
     throttle = _throttle(config)
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
-    slots = slots_of(spark)
+    slots = spark.slots
     beginning = beginning_of(config)
     meta, load_tables, directory = beginning.meta, beginning.load_tables, beginning.dump_directory
     beginning.check_load()
@@ -98,8 +100,11 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
     if config.mode in ("incremental", "all"):
         start, upstream = _check_source(config, source, beginning)
         relay = (relays or partial(_own_relay, config))(start, upstream)
+    fresh = beginning.checkpoint() is None
+    if fresh and config.mode != "incremental":
+        spark.begin()  # the copy's jobs need it
     tag = f"unshard-copy-{config.name}-{config.source_id}".replace(",", "_")
-    work = partial(run_tasks, spark, tag=tag)
+    work = spark.tasks(tag)
     dump = load = None
     if config.mode in ("full", "all", "dump"):
         dump = _dump(config, source, directory, writing(work, spark, directory, config.source_id), slots)
@@ -110,7 +115,6 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
     sync_tag = f"unshard-sync-{config.name}-{config.source_id}".replace(",", "_")
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
-        fresh = beginning.checkpoint() is None
         store = CheckpointStore(target, meta, config.source_id, order=order)
         sync = _sync(config, source, store, relay, run, slots, fresh=fresh)
     return Subtask(
@@ -121,15 +125,43 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
         load,
         sync,
         UpstreamWatch(source),
-        partial(interrupt, spark, tag),
-        partial(interrupt, spark, sync_tag),
+        partial(spark.interrupt, tag),
+        lambda: interrupt_batch(spark, sync_tag, sync.store.rows_writer) if sync is not None else None,
         partial(_check_source, config, source, beginning),
         TargetWatch(target, sync.store) if sync is not None else None,
+        _validation(config, target, sync, spark) if sync is not None else None,
+    )
+
+
+def _validation(config: SubtaskConfig, target: Endpoint, sync: SyncUnit, spark: LazySession) -> OnDemandValidator:
+    build = partial(_validator, config, target, sync, spark)
+    store = sync.store
+    recorded = partial(is_recorded, meta=store.meta, source=config.source_id)
+    return OnDemandValidator(
+        build, lambda: store.on_target(recorded), build() if config.validator.mode != "none" else None
+    )
+
+
+def _validator(config: SubtaskConfig, target: Endpoint, sync: SyncUnit, spark: LazySession) -> Validator:
+    tag = f"unshard-validate-{config.name}-{config.source_id}".replace(",", "_")
+    return Validator(
+        config.source_id,
+        config.validator,
+        lambda: sides_of((config,), utc_of)[0],
+        target,
+        sync.store.meta,
+        sync.store,
+        sync.meter,
+        spark.tasks(tag),
+        lambda: sync.rules.version,
+        spark.slots,
+        tuple(peer for peer in config.peers if peer != config.source_id),
+        partial(spark.interrupt, tag),
     )
 
 
 def beginning_of(config: SubtaskConfig) -> StartPoint:
-    """Where the subtask stands, on both servers and on disk; asks nobody yet."""
+    """Return the start point of the subtask, on both servers and on disk; asks nobody yet."""
     return StartPoint(
         config.source_id,
         to_endpoint(config.source.database),
@@ -156,7 +188,7 @@ def _meta_start(config: SubtaskConfig) -> Location | None:
 
 
 def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: StartPoint) -> tuple[Location | None, str]:
-    """Where the relay has to begin, and the uuid of the server that answers now, which is known to have it.
+    """Return the location where the relay has to begin, and the uuid of the server, which is known to have it.
 
     That is by GTID alone where the names on record are those of another server.
     """
@@ -196,7 +228,7 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
 
 
 def _gate(config: SubtaskConfig) -> RateLimiter:
-    """The limits of the target, made there for all who keep them."""
+    """Create the rate limit's records in the target, and return the limits."""
     gate = RateLimiter(config.meta_schema, config.target.max_rows_per_second, config.target.max_connections)
     with session(to_endpoint(config.target), "target") as connection:
         gate.create(connection)
@@ -212,7 +244,10 @@ def _load(
     slots: int,
     gate: RateLimiter | None,
 ) -> LoadUnit:
-    """More tasks than Spark has slots would only cut the files into more of them, each with its own start."""
+    """Return the load.
+
+    More tasks than Spark has slots would only cut the files into more parts, each with a start of its own.
+    """
     pool = min(config.loader.pool_size, config.target.max_connections or config.loader.pool_size)
     router = Router(config.routes, config.case_sensitive)
     return LoadUnit(
@@ -262,7 +297,6 @@ def _sync(
     peers = config.peers or (name,)
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     tables = TrackedTables(name, tracker, rules, upstream)
-    statements = Statements(name, read_traits(source), tables, rules, ownership, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
@@ -277,6 +311,8 @@ def _sync(
     table_rules = TableRules(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
+    backfiller = Backfiller(source, table_rules)
+    statements = Statements(name, read_traits(source), tables, rules, ownership, backfiller, events)
     groups: ShardingGroups | None = None
     if config.optimistic:
         words = Dialect.MARIADB if statements.traits.mariadb else Dialect.MYSQL
@@ -312,9 +348,9 @@ def _as_upstream(
     source: Endpoint,
     wished: Mapping[str, str],
 ) -> Table | None:
-    """The target's structure under the source table's name: what an incremental task begins with.
+    """Return the target's structure under the source table's name: an incremental task begins with it.
 
-    A TiDB's does not tell all, so there the source's present structure helps out.
+    TiDB's structure does not have everything; there the source's present structure adds the rest.
     """
     if found is None:
         return None
@@ -328,7 +364,7 @@ def _as_upstream(
 
 
 def _newest(endpoint: Endpoint) -> Location:
-    """The end of the source's binlog. Raises SourceError."""
+    """Return the end of the source's binlog. Raises SourceError."""
     return _answer(endpoint, locate)
 
 
@@ -337,7 +373,7 @@ def _schema_default(endpoint: Endpoint, schema: str) -> str | None:
 
 
 def _answer(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
-    """What the source says in the middle of a run, under the retry policy. Raises SourceError."""
+    """Return the source's answer in the middle of a run, under the retry policy. Raises SourceError."""
 
     def attempt() -> Answer:
         with session(endpoint, "source") as connection:

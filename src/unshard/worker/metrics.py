@@ -17,6 +17,8 @@ from unshard.relay.unit import RelayUnitStatus
 from unshard.source.upstream import Upstream
 from unshard.sync.batch.row_counts import RowCounts
 from unshard.sync.status import SyncReading
+from unshard.target.validation import RUNNING
+from unshard.validation.validator import ValidationReading
 from unshard.worker.purging import PURGED_BYTES, PURGED_FILES
 from unshard.worker.source_worker import SourceWorker
 from unshard.worker.status import SubtaskStatus
@@ -50,7 +52,7 @@ class RelaySeen:
 
 
 def host_samples(worker: str, host: SourceWorker | None) -> Iterator[Sample]:
-    """Every series of the source that a worker serves; None: it serves none."""
+    """Yield every series of the source that a worker serves; None: it serves none."""
     if host is None:
         return worker_samples(worker, (), ())
     source = host.source.source_id
@@ -68,7 +70,7 @@ def worker_samples(
     relays: Iterable[RelaySeen],
     events: EventCounters = EVENTS,
 ) -> Iterator[Sample]:
-    """Every series of this worker. Those of a subtask that is stopped or finished are not given any more."""
+    """Yield every series of this worker, but none of a subtask that is stopped or finished."""
     failed: Counter[str] = Counter()
     for subtask in subtasks:
         if subtask.stage not in GONE:
@@ -104,8 +106,26 @@ def _subtask(worker: str, seen: SubtaskSeen, events: EventCounters) -> Iterator[
         if status.sync.location is not None:
             yield from _places("dm_syncer", "syncer", own, status.sync.location.position, status.upstream)
         yield Sample("dm_syncer_shard_lock_resolving", own, len(status.sync.waiting) > 0)
-    elif status.progress is None and status.unit not in ("dump", "load"):
+    if status.validation is not None:
+        yield from _validation(own, status.validation, status.upstream)
+    if status.sync is None and status.progress is None and status.unit not in ("dump", "load"):
         yield Sample("unshard_sync_lag_known", own, 0)
+
+
+def _validation(own: Labels, reading: ValidationReading, upstream: Upstream | None) -> Iterator[Sample]:
+    for state, count in zip(("new", "ignored", "resolved"), reading.errors, strict=True):
+        yield Sample("dm_validator_validator_error_count", {**own, "state": state}, count)
+    yield Sample("unshard_validator_pending_rows", own, reading.pending.rows)
+    yield Sample("unshard_validator_running", own, reading.state.stage == RUNNING)
+    place = reading.state.location
+    if place is None or not place.position.file:
+        return
+    yield Sample("dm_validator_binlog_file", own, place.position.number)
+    yield Sample("dm_validator_binlog_pos", own, place.position.offset)
+    if upstream is not None:
+        end = upstream.location.position
+        yield Sample("dm_validator_logfile_latency", own, end.number - place.position.number)
+        yield Sample("dm_validator_logpos_latency", own, end.offset - place.position.offset)
 
 
 def _dump(own: Labels, progress: Progress) -> Iterator[Sample]:

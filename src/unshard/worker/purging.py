@@ -1,4 +1,4 @@
-"""When a source's relay files are deleted, and what its subtasks still need of them, running or not."""
+"""The deletion of a source's relay files, and the files that its subtasks still need, running or not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PURGED_FILES, PURGED_BYTES = "unshard_relay_purged_files_total", "unshard_relay_
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """The subtasks on a source: those that its worker has, and those that stand until they are started again."""
+    """The subtasks on a source: those that its worker has, and those that are stopped until they are started again."""
 
     at_work: Sequence[SubtaskConfig] = ()
     progress: Sequence[SubtaskConfig] = ()
@@ -34,15 +34,15 @@ class Followers:
 class Purger:
     """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`.
 
-    `followers` tells which subtasks there are. It is asked once no reader can join any more: one that is not there yet
-    joins when the purge is over, and finds what is left.
+    `followers` returns the subtasks. It is asked once no reader can join any more: one that is not there yet
+    joins when the purge is over, and finds the remaining files.
     """
 
     _looked: float = field(default_factory=time.monotonic)
     _one: Lock = field(default_factory=Lock)
 
     def purge(self, relay: SharedRelay, followers: Callable[[], Followers], limits: PurgeLimits) -> Purged:
-        """Delete what the limits wish away and no subtask needs, held tables and copies in hand too.
+        """Delete the files beyond the limits that no subtask needs, not even for blocked tables or copies under way.
 
         Raises RelayError: 034 while another purge is under way, 033 where it can't be told what a subtask needs;
         TargetError and SourceError where that can't be asked.
@@ -80,7 +80,7 @@ class Purger:
 
 
 def needs(followers: Followers) -> Mapping[str, list[PurgeReader]]:
-    """By the uuid of the server that its names are of, from where on each subtask may read again.
+    """Return the positions from which each subtask may read again, by the uuid of the server that they are of.
 
     One that stands and has come to no place yet needs nothing: it begins anew. Reads target, source and dump folder.
     Raises RelayError 033 for another one.
@@ -97,7 +97,10 @@ def needs(followers: Followers) -> Mapping[str, list[PurgeReader]]:
 
 
 def _reader(config: SubtaskConfig) -> tuple[str, PurgeReader | None]:
-    """The server that it follows, and from where on; None before it has come to a place there."""
+    """Return the server that the subtask follows, and the position from which it needs the log.
+
+    None before it has one.
+    """
     beginning = beginning_of(config)
     with session(beginning.target, "target") as connection:
         beginning.meta.create(connection)

@@ -1,12 +1,19 @@
-"""A subtask's and a relay's readings in the API's forms, with DM's field names. Pure."""
+"""A subtask's and a relay's readings in the API's forms, with DM's field names.
+
+The copy by table has a revision for each change, so that who asks again gets only what is new.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from secrets import token_hex
+from threading import Lock
 
 from unshard.api.status import (
+    CopyProgress,
     DumpStatus,
     LoadStatus,
     ProcessError,
@@ -15,12 +22,16 @@ from unshard.api.status import (
     Stage,
     SubTaskStatus,
     SyncStatus,
+    TableCopy,
     TableLedger,
     UnitName,
+    ValidationStatus,
 )
-from unshard.errors import UnshardError, bounded
+from unshard.errors import ConfigError, UnshardError, bounded
 from unshard.model.position import Location, Position
-from unshard.model.progress import Progress
+from unshard.model.progress import Progress, TableProgress
+from unshard.model.table import TableName
+from unshard.operate.validation import validation_form
 from unshard.relay import unit as relay_unit
 from unshard.source.upstream import Upstream
 from unshard.sync import status as sync_status
@@ -35,7 +46,7 @@ UNITS: Mapping[str, UnitName] = {
 
 
 def process_error(error: UnshardError, now: datetime) -> ProcessError:
-    """The error as `query-status` shows it; the log has the whole of a very long one."""
+    """Return the error in the form of `query-status`, shortened where it is very long; the log has it whole."""
     message = f"{error.message} [{error.where}]" if str(error.where) else error.message
     return ProcessError(
         ErrCode=error.code,
@@ -52,7 +63,7 @@ def process_error(error: UnshardError, now: datetime) -> ProcessError:
 def subtask_form(
     name: str, stage: Stage, worked: str, result: ProcessResult | None, reading: SubtaskStatus
 ) -> SubTaskStatus:
-    """One task on the source. `worked` is the unit that it came to last."""
+    """Return the status of one task on the source. `worked` is the unit that it came to last."""
     dump = load = sync = None
     if reading.progress is not None and worked == "dump":
         dump = dump_form(reading.progress, reading.unit_seconds)
@@ -70,11 +81,23 @@ def subtask_form(
         load=load,
         sync=sync,
         unresolvedDDLLockID=next((f"{name}-{group.target}" for group in groups if group.owner), ""),
+        validation=_validation(name, reading),
         note=reading.note,
     )
 
 
+def _validation(name: str, reading: SubtaskStatus) -> ValidationStatus | None:
+    told = reading.validation
+    if told is None:
+        return None
+    result = None
+    if told.fault is not None:
+        result = ProcessResult(errors=(process_error(told.fault, datetime.now(UTC)),))
+    return validation_form(name, reading.source, told.state, told.pending, told.errors, result, told.full_load)
+
+
 def dump_form(progress: Progress, seconds: float) -> DumpStatus:
+    """Return the figures of a dump in the form of `query-status`. `seconds` is the time that it has taken."""
     return DumpStatus(
         total_tables=progress.tables_total,
         completed_tables=progress.tables_done,
@@ -87,6 +110,7 @@ def dump_form(progress: Progress, seconds: float) -> DumpStatus:
 
 
 def load_form(progress: Progress, seconds: float) -> LoadStatus:
+    """Return the figures of a load in the form of `query-status`. `seconds` is the time that it has taken."""
     return LoadStatus(
         finished_bytes=progress.bytes_done,
         total_bytes=progress.bytes_total,
@@ -98,7 +122,10 @@ def load_form(progress: Progress, seconds: float) -> LoadStatus:
 def sync_form(
     reading: sync_status.SyncReading, upstream: Upstream | None, seconds: float, backlog: int | None
 ) -> SyncStatus:
-    """`totalTps` and `totalRps` are averages since this run began; events are row changes here, as in DM."""
+    """Return the figures of the sync: `totalTps`, `totalRps` are averages of this run.
+
+    Events are row changes, as in DM.
+    """
     newest = upstream.location if upstream is not None else None
     lag = reading.lag_seconds
     return SyncStatus(
@@ -121,6 +148,9 @@ def sync_form(
         backlog_bytes=backlog,
         safe_mode=reading.safe_mode,
         doing=reading.doing,
+        batches=sum(reading.batch_seconds.counts) if reading.batch_seconds is not None else 0,
+        batch_seconds=round(reading.batch_seconds.total, 3) if reading.batch_seconds is not None else 0,
+        step_seconds={step: round(seconds, 3) for step, seconds in reading.step_seconds.items()},
         tables=tuple(
             TableLedger(table=table, counts=entry.counts, filtered_by_rule=dict(entry.rules))
             for table, entry in sorted(reading.tables.items())
@@ -131,7 +161,10 @@ def sync_form(
 def relay_form(
     stage: Stage, reading: relay_unit.RelayUnitStatus | None, upstream: Upstream | None, now: datetime
 ) -> RelayStatus:
-    """The relay of the source; `reading` is None before it was begun."""
+    """Return the figures of the source's relay in the form of `query-status`.
+
+    `reading` is None before its first start.
+    """
     if reading is None:
         return RelayStatus(stage=stage)
     newest = upstream.location if upstream is not None else None
@@ -152,7 +185,7 @@ def relay_form(
 
 
 def place(location: Location | None) -> str:
-    """DM's way to write a position: `(mysql-bin.000003, 1234)`."""
+    """Return a position in DM's form: `(mysql-bin.000003, 1234)`."""
     position: Position | None = location.position if location is not None else None
     return f"({position.file}, {position.offset})" if position is not None else ""
 
@@ -163,3 +196,47 @@ def _rate(count: float, seconds: float) -> int:
 
 def _share(done: float, total: float) -> str:
     return f"{min(100.0, 100 * done / total):.2f} %" if total else ""
+
+
+# The copy by table, with a revision for each change, so that who asks again gets only what is new.
+
+
+@dataclass(slots=True)
+class CopiedTables:
+    """One subtask's tables as they were reported last. `route` gives the target of a table. Any thread may ask."""
+
+    route: Callable[[TableName], TableName]
+    _life: str = field(default_factory=lambda: token_hex(8))
+    _revision: int = 0
+    _told: dict[TableName, tuple[TableProgress, TableCopy, int]] = field(default_factory=dict)
+    _targets: dict[TableName, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def since(self, tables: Iterable[TableProgress], life: str, revision: int) -> CopyProgress:
+        """Return those of `tables`, which are all tables now, that have changed after the revision of that process."""
+        with self._lock:
+            there = {one.table: one for one in tables}
+            if self._told.keys() - there.keys():  # a dump that has begun anew, with other tables
+                self._life, self._told = token_hex(8), {}
+            changed = [one for one in there.values() if one != self._told.get(one.table, (None,))[0]]
+            self._revision += bool(changed)
+            for one in changed:
+                self._told[one.table] = one, self._form(one), self._revision
+            whole = life != self._life
+            found = tuple(form for _, form, at in self._told.values() if whole or at > revision)
+            return CopyProgress(life=self._life, revision=self._revision, whole=whole, tables=found)
+
+    def _form(self, one: TableProgress) -> TableCopy:
+        if one.table not in self._targets:
+            try:
+                self._targets[one.table] = str(self.route(one.table))
+            except ConfigError:  # two rules match; the task has stopped with it
+                self._targets[one.table] = ""
+        return TableCopy(
+            table=str(one.table),
+            target=self._targets[one.table],
+            stage=one.stage,
+            rows=one.rows,
+            rows_about=one.rows_about,
+            size=one.size,
+        )

@@ -5,12 +5,12 @@
 | a subtask begins | its reader joins; the relay is started where it doesn't run |
 | it needs files from before those that are there | they are fetched beside (`relay.backfill`); nobody else waits |
 | it ends | its reader leaves; with the last one the relay stops, unless it is to be kept |
-| another server answers | the readers are told one by one, by RELAY-008, and join the relay of the new server |
+| another server answers | the readers get RELAY-008, one by one, and join the relay of the new server |
 | the relay is paused | readers that have come to its end wait |
-| an error stops it | its readers are told, and leave; who is the first to come back begins it anew, in its own place |
+| an error stops it | its readers get the error, and leave; the first to come back begins it anew, at its own position |
 
-A reader stays with the relay of the server that it was told: what is left of it can be read to its end, and names of
-two servers never meet.
+A reader stays with the relay of the server that it was given: the rest of it can be read to its end, and names of two
+servers never meet.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 
 @dataclass(slots=True)
 class SharedRelay:
-    """The relay of one source. All methods may be called by any thread. `purging`: held while files are deleted."""
+    """The relay of one source. All methods may be called by any thread. `purging`: locked while files are deleted."""
 
     source: SourceConfig
     folder: Path
@@ -52,15 +52,18 @@ class SharedRelay:
 
     @classmethod
     def of(cls, source: SourceConfig, relay_dir: str = "") -> SharedRelay:
-        """The relay of that source, in its folder under `relay_dir`, which stands before the one of its file."""
+        """Return the relay of that source, in its folder under `relay_dir`, or else under the directory in its file."""
         return cls(source, Path(relay_dir or source.relay_dir).absolute() / source.source_id)
 
     def reader(self, start: Location | None, upstream: str) -> RelayReader:
-        """A reader that begins at `start` (None: at the source's present end) of the server `upstream`."""
+        """Return a reader that begins at `start` of the server `upstream`; None: at the source's present end."""
         return RelayReader(self, start, upstream)
 
     def keep(self, wanted: Stage) -> None:
-        """Running: go on also without readers. Stopped: only for them. Paused: for nobody. Idempotent."""
+        """Set the wanted stage. Idempotent.
+
+        Running: go on also without readers. Stopped: only for readers. Paused: not even for them.
+        """
         with self._lock:
             if wanted is self.wanted:
                 return
@@ -115,7 +118,7 @@ class SharedRelay:
                 self.unit.stop()
 
     def renew(self, source: SourceConfig) -> None:
-        """From now on by another source file; who reads reads on, by its login from the next connection on."""
+        """Use another source file from now on; readers go on reading, by its login from the next connection on."""
         with self._lock:
             self.source, wanted = source, self.wanted
             if self._backfill is not None:
@@ -128,19 +131,19 @@ class SharedRelay:
                 self.keep(wanted)
 
     def reading(self) -> RelayUnitStatus | None:
-        """The relay's own figures; None before it was ever begun."""
+        """Return the relay's own figures; None before its first start."""
         return self.unit.status() if self.unit is not None else None
 
     @property
     def stage(self) -> Stage:
-        """What it does: while a pause waits for the end of what is being received, `Pausing`."""
+        """Stage of the relay; `Pausing` while a pause waits for the end of what is being received."""
         status = self.reading()
         if self.wanted is Stage.PAUSED:
             return Stage.PAUSING if status is not None and status.stage == "Running" else Stage.PAUSED
         return Stage(status.stage) if status is not None else Stage.STOPPED
 
     def join(self, reader: RelayReader, upstream: str, start: Location | None) -> RelayUnit:
-        """The unit that follows `upstream`; for a reader."""
+        """Return the unit that follows `upstream`, for a reader."""
         with self._lock:
             unit = self.unit
             ended = not self._readers and trouble_of(self.reading()) is not None  # perhaps where it is no use to go on
@@ -153,6 +156,7 @@ class SharedRelay:
             return unit
 
     def leave(self, reader: RelayReader) -> None:
+        """Remove a reader; the relay stops after the last one, unless it is wanted without readers."""
         with self._lock:
             if reader in self._readers:
                 self._readers.remove(reader)
@@ -160,7 +164,7 @@ class SharedRelay:
                 self.unit.stop()
 
     def fetch(self, log: RelayLog, file: str) -> Backfill:
-        """Get the files from `file` on that stand before those of `log`, in a thread; at once back."""
+        """Get the files from `file` on that stand before those of `log`, in a thread; returns at once."""
         with self._lock:
             if self._backfill is None or self._backfill.log.folder != log.folder:
                 if self._backfill is not None:
@@ -170,7 +174,7 @@ class SharedRelay:
             return self._backfill
 
     def _begin(self, start: Location | None, upstream: str | None) -> RelayUnit:
-        """A unit in the place of the one before; its files stay, and so do the places of those who read them."""
+        """Start a unit in place of the one before. The earlier files stay, and their readers keep their positions."""
         if self.unit is not None:
             self.unit.stop()
         endpoint = to_endpoint(self.source.database)
@@ -201,16 +205,20 @@ class RelayReader:
 
     @property
     def expected(self) -> str | None:
+        """Server that the reader follows."""
         return self._upstream
 
     def start(self) -> None:
+        """Start the relay, if it does not run, and read from it."""
         with self.shared.purging:  # what was there before may be gone then, and is fetched again
             self._unit = self.shared.join(self, self._upstream, self._begin)
 
     def stop(self) -> None:
+        """Read no more for now. The relay stops if nobody else reads."""
         self.shared.leave(self)
 
     def begin_at(self, start: Location | None, upstream: str) -> None:
+        """Let the next `start` begin at `start` of another server."""
         self._begin, self._upstream = start, upstream
         self._unit, self._held, self._backfill = None, False, None
 
@@ -227,21 +235,25 @@ class RelayReader:
 
     @property
     def log(self) -> RelayLog:
+        """Relay log of the unit that is followed."""
         return self._following.log
 
     @property
     def written(self) -> Position:
+        """Position up to which the relay has written."""
         return self._following.written
 
     @property
     def upstream(self) -> str:
+        """Server of the unit that is followed."""
         return self._following.upstream
 
     def earlier(self, uuid: str, needed: Iterable[Position]) -> EarlierLog:
+        """Return the files of an earlier server, from the oldest position that is needed."""
         return self._following.earlier(uuid, needed)
 
     def wait_for(self, position: Position, timeout: float) -> bool:
-        """Whether all from the reader's beginning up to `position` can be read within `timeout` seconds."""
+        """Return whether the log from the reader's beginning up to `position` can be read within `timeout` seconds."""
         unit, until = self._following, time.monotonic() + timeout
         if unit.wait_for(position, timeout) and self._has_beginning(unit):
             return True
@@ -279,5 +291,5 @@ class RelayReader:
 
 
 def trouble_of(status: RelayUnitStatus | None) -> UnshardError | None:
-    """What a relay stands still after, if it does."""
+    """Return the error that has paused a relay; None where there is none."""
     return status.trouble if status is not None and status.stage == "Paused" else None

@@ -1,5 +1,8 @@
-"""Orders that can't be read: by this worker, for the master is of a later version, or by the master, of whose files
-one is none any more. Each stands as a subtask that tells so."""
+"""Orders that can't be read: each becomes a subtask that reports the reason.
+
+This worker can't read an order of a master of a later version. The master can't read an order whose stored file is
+damaged.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unshard.api.heartbeat import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder, unread_source, unread_task
-from unshard.api.status import ProcessError, ProcessResult, SourceReport, SourceStatus, Stage, SubTaskStatus, UnitName
+from unshard.api.status import (
+    CopyProgress,
+    ProcessError,
+    ProcessResult,
+    SourceReport,
+    SourceStatus,
+    Stage,
+    SubTaskStatus,
+    UnitName,
+)
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
@@ -21,22 +33,22 @@ from unshard.errors import ClusterError, RelayError, Where, bounded
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import PurgeLimits
-from unshard.spark.session import Session
+from unshard.spark.lazy import LazySession
 from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
 from unshard.worker.purging import Followers, Purger
 from unshard.worker.report import process_error, relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
+from unshard.worker.status import UpstreamWatch
 from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS, SubtaskRunner
-from unshard.worker.watch import UpstreamWatch
 
 Config = TypeVar("Config", bound=Section)
 _SHOWN_AT_MOST = 5
 
 
 def understood(kind: type[Config], form: dict[str, Any], source: str) -> Config:
-    """The config in an order. Raises ClusterError CLUSTER-085 with the keys that this version doesn't know."""
+    """Return the config in an order. Raises ClusterError CLUSTER-085 with the keys that this version doesn't know."""
     try:
         return kind.model_validate(form)
     except ValidationError as error:
@@ -54,16 +66,18 @@ class RefusedSubtask:
 
     @classmethod
     def of(cls, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
+        """Return a subtask that is paused by `error` since now."""
         now = datetime.now(UTC)
         return cls(order, process_error(error, now), now)
 
     def brief(self) -> SubtaskBrief:
-        """What the master is to keep: what it has of the copy stays, and auto-resume waits for nothing."""
+        """Return the report for the master. Its knowledge of the copy stays, and auto-resume waits for nothing."""
         kept = self.order.kept or SubtaskBrief(task=self.order.task, stage=Stage.PAUSED)
         told = {"stage": Stage.PAUSED, "revision": self.order.revision, "error": self.error}
         return kept.model_copy(update={**told, "next_resume": self.since.isoformat(timespec="milliseconds")})
 
     def form(self) -> SubTaskStatus:
+        """Return the status in the form of `query-status`."""
         result = ProcessResult(errors=(self.error,), detail="goes on by itself once its order can be read")
         return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result)
 
@@ -75,17 +89,17 @@ Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]
 """A subtask on the relay that it shares, which claims its source by a master's order; without one by a human's."""
 
 
-def builder(spark: Callable[[SparkConfig], Session]) -> Build:
-    """How a subtask is made whose jobs run in the session that `spark` gives for its task."""
+def builder(spark: Callable[[SparkConfig], LazySession]) -> Build:
+    """Return how to make a subtask whose jobs run in the session that `spark` returns for its task."""
     return lambda config, relay, order: build_subtask(config, spark(config.spark), relay.reader, order)
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a worker gives to whatever source it serves.
+    """The means of a worker for whatever source it serves.
 
-    `build` makes a subtask, on the relay that it shares; `relay_dir` stands before the one of the source's file,
-    `resumes` tells whether auto-resume works at all.
+    `build` makes a subtask, on the relay that it shares; `relay_dir` overrides the one of the source's file,
+    `resumes`: whether auto-resume works at all.
     """
 
     worker: str
@@ -124,11 +138,11 @@ class SourceWorker:
         self.obey(self.order)
 
     def obey(self, order: SourceOrder) -> None:
-        """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent.
+        """Bring all that it does in line with the order, of the same source and epoch. Returns at once. Idempotent.
 
-        A subtask whose order has what this version doesn't know stops, and tells so. Raises ClusterError CLUSTER-085
+        A subtask whose order has what this version doesn't know stops, and reports it. Raises ClusterError CLUSTER-085
         where the source's part has: all goes on as before then. What the master itself can't read goes on by the
-        config of the order before, through the same stages; without one it does not begin, and tells so.
+        config of the order before, through the same stages; without one it does not begin, and reports it.
         """
         if self._closing:
             return
@@ -157,7 +171,7 @@ class SourceWorker:
         self.relay.keep(order.relay_stage)
 
     def tick(self) -> None:
-        """What time brings. Called every half second or so."""
+        """Do what is due by time. Called every half second or so."""
         self.relay.tick()
         if not (self._alone or self._closing):  # `_followers` would refuse it
             self.purger.tick(self.relay, self._followers)
@@ -169,7 +183,7 @@ class SourceWorker:
                 self.changed()
 
     def stand_alone(self) -> None:
-        """No master answers: go on with what the target fences, until `obey`; break off the rest. Idempotent."""
+        """Go on without a master, with what the target fences, until `obey`; cancel the rest. Idempotent."""
         if not self._alone:
             self._log.error("no master answers: what the target fences goes on, the rest stops")
         self._stand(alone=True)
@@ -183,7 +197,7 @@ class SourceWorker:
             self.close(graceful=False)
 
     def close(self, *, graceful: bool = True) -> None:
-        """Let the source go; at once back. Without `graceful` no batch is waited for. `tick` brings it to its end."""
+        """Release the source. Returns at once; `tick` completes it. Without `graceful` no batch is waited for."""
         if not self._closing:
             self._closing, self._last = True, self.briefs()
         for hosted in self.subtasks.values():
@@ -191,21 +205,24 @@ class SourceWorker:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it works any more; the relay is closed then."""
+        """True if nothing of it works any more; the relay is closed then."""
         if not self._closing or any(not hosted.ended for hosted in self.subtasks.values()):
             return False
         self.relay.close()
         return True
 
     def briefs(self) -> tuple[SubtaskBrief, ...]:
-        """What the master is to keep; while the source is let go that is how things stood before, for who is next."""
+        """Return the reports of all subtasks for the master.
+
+        While the source is released they are those from before, for the next worker.
+        """
         if self._closing:
             return self._last
         runs = tuple(hosted.brief() for name, hosted in self.subtasks.items() if name not in self.refused)
         return (*runs, *(one.brief() for one in self.refused.values()))
 
     def report(self, task: str | None) -> SourceReport:
-        """What it does now: of all tasks, or of one."""
+        """Return the present state: of all tasks, or of one."""
         now, upstream = datetime.now(UTC), self._watch.look()
         relay = relay_form(self.relay.stage, self.relay.reading(), upstream, now)
         status = SourceStatus(source=self.source.source_id, worker=self.means.worker, relay_status=relay)
@@ -217,6 +234,11 @@ class SourceWorker:
         }
         told |= {name: form for name, form in refused.items() if task in (None, name)}
         return SourceReport(source_status=status, sub_task_status=tuple(told.values()))
+
+    def copy_progress(self, task: str, life: str, since: int) -> CopyProgress:
+        """As `SubtaskRunner.copy_progress`; of a task that does not run here, nothing."""
+        hosted = self.subtasks.get(task)
+        return hosted.copy_progress(life, since) if hosted is not None else CopyProgress()
 
     def purge(self, wish: PurgeWish) -> str:
         """Delete relay files, as far as no reader needs them; in words what went and what stays, and why.
@@ -250,7 +272,7 @@ class SourceWorker:
         return Order(order.cluster, order.epoch, self.means.worker) if order.cluster else None
 
     def _followers(self) -> Followers:
-        """All that read the relay log, or will again. Raises RelayError 037, ClusterError CLUSTER-085, 097."""
+        """Return all that read the relay log, or will again. Raises RelayError 037, ClusterError CLUSTER-085, 097."""
         order, subtasks = self.order, self.subtasks
         if why := self._unsettled(order, subtasks):
             raise RelayError("RELAY-037", Where(self.source.source_id), values={"why": why})
@@ -263,7 +285,7 @@ class SourceWorker:
         )
 
     def _unsettled(self, order: SourceOrder, subtasks: Mapping[str, SubtaskRunner]) -> str:
-        """Why its list may lack tasks that some worker goes on with; empty where it has them all."""
+        """Return why its list may lack tasks that some worker goes on with; "" where it has them all."""
         if self._closing:
             return "it lets the source go"
         if self._alone:

@@ -1,4 +1,4 @@
-"""Where a subtask begins: its checkpoint in the target, its dump on disk, or `meta` of the instance."""
+"""The start point of a subtask: its checkpoint in the target, its dump on disk, or `meta` of the instance."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from unshard.target.checkpoint import (
     ExitPoint,
     TableCheckpoint,
     load_checkpoint,
+    load_prepared,
     load_upstream,
     refuse_unfinished_load,
     save_upstream,
 )
 from unshard.target.meta import MetaTables
-from unshard.target.prepared_xa import load_prepared
 from unshard.target.receipts import open_batch_gtid
 
 LOOK_SECONDS = 0.2
@@ -39,9 +39,9 @@ OTHER_DUMP = "LOAD-008"
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave.
+    """Reads the progress of one source's subtask, on both servers and on disk. `meta_start` is what the user gave.
 
-    `route` tells where tables land whose load writes over rows; None: a second row of a key stops it.
+    `route` gives the targets of tables whose load overwrites rows; None: a second row of a key stops it.
     """
 
     source: str
@@ -55,16 +55,19 @@ class StartPoint:
     route: Callable[[TableName], TableName] | None = None
 
     def checkpoint(self, *, tables_too: bool = False) -> Checkpoint | None:
-        """The checkpoint in the target, by default without its tables; creates the meta tables that are missing."""
+        """Return the checkpoint in the target, by default without its tables.
+
+        Creates the meta tables that are missing.
+        """
         with session(self.target, "target") as connection:
             self.meta.create(connection)
             return load_checkpoint(connection, self.meta, self.source, tables_too=tables_too)
 
     def check_upstream(self, connection: Any, server: Server, *, by_gtid: bool) -> bool:
-        """Whether the binlog names on record are of `server`, which answers on `connection` now.
+        """Return whether the recorded binlog names are of `server`, which answers on `connection` now.
 
-        Where there are none yet, the server is put on record. Raises RelayError, where they are of another one: 008
-        without `by_gtid`, 032 where no GTIDs tell the place, 030 where it lacks what the target has.
+        Where no server is recorded yet, this one is. Raises RelayError where another one is: 008 without `by_gtid`, 032
+        where no GTIDs give the position, 030 where the server lacks transactions that the target has.
         """
         reached = self._reached()
         with session(self.target, "target") as here:
@@ -85,7 +88,7 @@ class StartPoint:
         return False
 
     def _reached(self) -> frozenset[str]:
-        """The GTID sets up to which the target, or the dump, has changes or may have them; "" where none is told.
+        """Return the GTID sets up to which the target, or the dump, has or may have changes; "" for an unknown one.
 
         Empty where nothing is on record at all.
         """
@@ -105,7 +108,7 @@ class StartPoint:
         return frozenset([place.gtid for place in places if place is not None] + ([applied] if applied else []))
 
     def relay_start(self) -> Location | None:
-        """The oldest location that this subtask will read; None for the upstream's present one.
+        """Return the oldest location that this subtask will read; None for the upstream's present one.
 
         That is the checkpoint's, or that of an XA transaction which was prepared before it and isn't committed yet, or
         of a sharding DDL that is not resolved.
@@ -120,8 +123,10 @@ class StartPoint:
         return header.begin if header is not None else self._meta_location()
 
     def check_dump(self) -> None:
-        """Raise LoadError LOAD-008 where the target has rows of a dump that is not in the folder: another dump, of
-        another moment, is of no use then, and is not begun."""
+        """Raise LoadError LOAD-008 where the target has rows of a dump that is not in the folder.
+
+        Another dump, of another moment, is of no use then, and is not begun.
+        """
         header = read_header(self.dump_directory)
         if header is not None and header.finished:
             return
@@ -132,9 +137,9 @@ class StartPoint:
             raise LoadError(OTHER_DUMP, Where(self.source), values={"fault": fault})
 
     def gtid_start(self) -> Location:
-        """The same for a server with other binlog names: a GTID set without a file.
+        """Return the location for a server with other binlog names: a GTID set without a file.
 
-        A prepared transaction without a GTID was found by looking back from its commit, and is so again.
+        A prepared transaction without a GTID was found by looking back from its commit, and is found so again.
         """
         start = self.relay_start()
         assert start is not None, "what is on record begins somewhere"
@@ -144,10 +149,10 @@ class StartPoint:
         return Location(Position(""), start.gtid)
 
     def from_meta(self, relay: WrittenLog, stop: Event) -> Checkpoint | None:
-        """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.
+        """Return the checkpoint at which an incremental task begins: by `meta`, or else the source's present end.
 
-        Structures come from the target as they are met. With a GTID set alone the relay log is searched for the
-        place behind it, with a place alone for its GTID set: a fail-over needs both. None when `stop` came first.
+        Structures come from the target as they are met. For a GTID set alone the relay log is searched for the position
+        after it, for a position alone for its GTID set: a fail-over needs both. None when `stop` came first.
         """
         if self.meta_start is None:
             with session(self.upstream, "source") as connection:
@@ -174,7 +179,7 @@ class StartPoint:
         return Checkpoint(start) if start.gtid else None
 
     def _meta_location(self) -> Location | None:
-        """`meta` with the binlog file that holds the place behind its GTID set, where it names none itself."""
+        """Return `meta` with the binlog file that has the position after its GTID set, where it names none itself."""
         start = self.meta_start
         if start is None or start.position.file:
             return start
@@ -183,25 +188,26 @@ class StartPoint:
         return Location(Position(file), start.gtid)
 
     def check_load(self) -> None:
-        """Raises SyncError SYNC-046 where DM has begun to load and did not finish. Runs before anything is written."""
+        """Raise SyncError SYNC-046 where DM has begun to load and did not finish. Runs before anything is written."""
         with session(self.target, "target") as connection:
             refuse_unfinished_load(connection, self.meta, self.source)
 
     def is_copied(self) -> bool:
-        """Whether an earlier run has loaded all of this source."""
+        """Return whether an earlier run has loaded all of this source."""
         with session(self.target, "target") as connection:
             self.load_tables.create(connection)
             return self.load_tables.read_status(connection) == FINISHED
 
     def after_load(self) -> Checkpoint:
-        """The beginning behind a full copy that is loaded. Raises as `copied` does."""
+        """Return the checkpoint after a full copy that is loaded. Raises as `copied`."""
         found = self.copied()
         return found if self.route is None else read_together(found, self.route)
 
     def copied(self) -> Checkpoint:
-        """How far a full copy is: each table with the structure and location of its own snapshot.
+        """Return the checkpoint of a full copy: each table with the structure and location of its own snapshot.
 
-        Raises LoadError LOAD-020 when the dump that was loaded is gone: only it knows the place to go on from.
+        Raises LoadError LOAD-020 when the dump that was loaded does not exist any more: only it knows the place to go
+        on from.
         """
         header = read_header(self.dump_directory)
         if header is None or not header.finished:
@@ -212,7 +218,7 @@ class StartPoint:
         return Checkpoint(header.begin, tables, exit_point)
 
     def forget_dump(self) -> None:
-        """Delete the dump once the checkpoint stands in the target, unless the user keeps it. Idempotent."""
+        """Delete the dump once the checkpoint is in the target, unless the user keeps it. Idempotent."""
         if not self.keep_dump:
             shutil.rmtree(self.dump_directory, ignore_errors=True)
 

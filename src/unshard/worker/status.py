@@ -1,16 +1,29 @@
-"""A subtask's reading: which unit runs and how far it is."""
+"""A subtask's reading: which unit runs and how far it is; and what a server says when a status is asked for.
+
+A server is asked at most every few seconds, on a connection of its own. `UpstreamWatch`: how far the source is ahead.
+`TargetWatch`: for whom a step that takes long waits in the target.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from threading import Lock, Thread
+from typing import Generic, TypeVar
 
 from unshard.api.status import Stage
+from unshard.errors import UnshardError
 from unshard.model.progress import Progress
-from unshard.source.upstream import Upstream
+from unshard.mysql.connection import LOOK_SECONDS, Endpoint, session
+from unshard.mysql.flavour import identify
+from unshard.source.upstream import Upstream, read_upstream
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.status import SyncReading
+from unshard.target.waits import standstill
+from unshard.validation.validator import ValidationReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +44,8 @@ class SubtaskStatus:
 
     `upstream` is how far the source was when it was asked last; None: it can't be.
     `copied` are the dump and the load of this run that are over, each as it ended.
-    `note` tells what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
-    `waits` is there while it waits for an error to pass.
+    `note` says what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
+    `waits` is there while it waits for an error to pass, `validation` where its rows are validated.
     """
 
     source: str
@@ -45,6 +58,7 @@ class SubtaskStatus:
     note: str = ""
     copied: tuple[SubtaskStatus, ...] = ()
     waits: WaitingSubtask | None = None
+    validation: ValidationReading | None = None
 
 
 # The stages of a subtask and of a relay, and what leads from one to another. Pure.
@@ -66,7 +80,7 @@ class SubtaskStatus:
 
 
 class StageEvent(Enum):
-    """What is asked of it (`RUN` to `STOP`), or what became of its unit (the rest)."""
+    """The requests to a unit (`RUN` to `STOP`), and the events of a unit (the rest)."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -103,14 +117,15 @@ _NEXT: Mapping[tuple[Stage, StageEvent], Stage] = {
 
 
 def after(stage: Stage, event: StageEvent) -> Stage:
-    """The stage that `event` leads to; `stage` itself where it means nothing to it."""
+    """Return the stage that `event` leads to; `stage` itself where the event has no effect on it."""
     return _NEXT.get((stage, event), stage)
 
 
 def towards(stage: Stage, wanted: Stage) -> StageEvent | None:
-    """What is to be said to something in `stage` so that it comes to `wanted` (Running, Paused or Stopped).
+    """Return the event that takes something in `stage` towards `wanted` (Running, Paused or Stopped).
 
-    None: it is there, or on its way, or can't get there; Paused to Running is asked for by a human, or auto-resume.
+    None: it has that stage, or is on its way, or can't get there. Paused to Running is asked for by a human, or by
+    auto-resume.
     """
     if wanted is Stage.STOPPED:
         return None if stage in (Stage.STOPPED, Stage.STOPPING) else StageEvent.STOP
@@ -119,3 +134,84 @@ def towards(stage: Stage, wanted: Stage) -> StageEvent | None:
     if wanted is Stage.RUNNING:
         return {Stage.NEW: StageEvent.RUN, Stage.PAUSED: StageEvent.RESUME}.get(stage)
     raise ValueError(f"{wanted} is passed through, never asked for")
+
+
+# What a server says when a status is asked for: asked at most every few seconds, on a connection of its own.
+
+
+REFRESH_SECONDS = 2.0
+WAIT_SECONDS = 0.2
+"""How long a look waits: a source that writes a large transaction to its binlog answers nobody meanwhile."""
+SLOW_SECONDS = 5.0
+"""How long a step may take before the target is asked what holds it up."""
+
+Seen = TypeVar("Seen")
+
+
+@dataclass(slots=True)
+class _Watch(Generic[Seen]):
+    """The last answer of a server. Any thread may look."""
+
+    endpoint: Endpoint = field(repr=False)
+    _seen: Seen | None = field(default=None, init=False)
+    _due: float = field(default=0.0, init=False)
+    _asking: Thread | None = field(default=None, init=False)
+    _looking: Lock = field(default_factory=Lock, init=False)
+
+    def look(self) -> Seen | None:
+        """Return the last answer, REFRESH_SECONDS old where the server answers at once; None without one.
+
+        Takes WAIT_SECONDS at most: a server that is slow to answer doesn't hold up what is shown of others.
+        """
+        with self._looking:
+            if self._asking is None and time.monotonic() >= self._due:
+                self._asking = Thread(target=self._ask, name="watch", daemon=True)
+                self._asking.start()
+            if self._asking is not None:
+                self._asking.join(WAIT_SECONDS)
+                if not self._asking.is_alive():
+                    self._asking = None
+            return self._seen
+
+    def _ask(self) -> None:
+        self._seen = self._look()
+        self._due = time.monotonic() + REFRESH_SECONDS
+
+    def _look(self) -> Seen | None:
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class UpstreamWatch(_Watch[Upstream]):
+    """The source's newest position as last seen. While the source is out of reach it knows nothing."""
+
+    def _look(self) -> Upstream | None:
+        try:
+            with session(self.endpoint, "source", patience_seconds=LOOK_SECONDS) as connection:
+                return read_upstream(connection, identify(connection))
+        except UnshardError:
+            return None  # the relay meets the same trouble, reports it and decides
+
+
+@dataclass(slots=True)
+class TargetWatch(_Watch[tuple[float, str]]):
+    """The reason why the source's sync waits in the target, and the step in which it was seen."""
+
+    store: CheckpointStore
+    step: float = field(default=0.0, init=False)
+
+    def note(self, begun: float) -> str:
+        """Return why the step that began at `begun` (monotonic) takes so long; "" where it waits for nothing."""
+        if time.monotonic() - begun < SLOW_SECONDS:
+            return ""
+        self.step = begun
+        step, why = self.look() or (begun, "")
+        return "; ".join(part for part in (self.store.failed, why if step == begun else "") if part)
+
+    def _look(self) -> tuple[float, str]:
+        step, store = self.step, self.store
+        try:
+            with session(self.endpoint, "target", patience_seconds=LOOK_SECONDS) as connection:
+                return step, standstill(connection, store.meta, store.source, store.session)
+        except UnshardError as error:
+            return step, f"the target can't be asked what holds it up: {error.cause or error.message}"

@@ -16,24 +16,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event, Thread
 from typing import Protocol
 
 from unshard.crash_point import reach
+from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.dump.unit import DumpUnit
 from unshard.errors import EngineError, RelayError, UnshardError
 from unshard.load.unit import LoadUnit
 from unshard.log import logger
 from unshard.model.position import Location
+from unshard.model.progress import TableProgress
 from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayUnitStatus
 from unshard.retry import pauses
 from unshard.sync.source_log.reader import Relay
 from unshard.sync.status import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
+from unshard.validation.on_demand import OnDemandValidator
 from unshard.worker.start import StartPoint
-from unshard.worker.status import SubtaskStatus
-from unshard.worker.watch import TargetWatch, UpstreamWatch
+from unshard.worker.status import SubtaskStatus, TargetWatch, UpstreamWatch
 
 
 class SubtaskRelay(Relay, Protocol):
@@ -47,13 +50,13 @@ class SubtaskRelay(Relay, Protocol):
         """Begin, and return at once; also again after `stop`."""
 
     def stop(self) -> None:
-        """This subtask reads no more for now. Idempotent."""
+        """Read no more for this subtask for now. Idempotent."""
 
     def begin_at(self, start: Location | None, upstream: str) -> None:
-        """From the next `start` on follow that server, from there."""
+        """Follow that server from there, from the next `start` on."""
 
     def status(self) -> RelayUnitStatus | None:
-        """The state of now, None where it follows nothing yet; cheap."""
+        """Return the present state; None where no server is followed yet. Takes little time."""
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Subtask:
     interrupt_sync: Callable[[], None] = lambda: None
     find_source: Callable[[], tuple[Location | None, str]] | None = None
     target_watch: TargetWatch | None = None
+    validation: OnDemandValidator | None = None
     unit: str = "starting"
     worked: str = ""
     copies: bool = False
@@ -83,11 +87,12 @@ class Subtask:
     alone: bool = False
     since: float = field(default_factory=time.monotonic)
     copied: tuple[SubtaskStatus, ...] = ()
+    copied_tables: tuple[TableProgress, ...] = ()
 
     def run(self, stop: Event) -> None:
         """Run every unit that is not finished; returns at the end of a full copy, or once `stop` is set.
 
-        `broken_off` tells then that a batch was ended by `cancel_sync`: the next start finishes it.
+        `broken_off` is set then if a batch was ended by `cancel_sync`: the next start finishes it.
         Raises the UnshardError that stopped a unit. May be called again, also in another process.
         """
         try:
@@ -103,11 +108,11 @@ class Subtask:
 
     @property
     def claimed(self) -> bool:
-        """Whether it follows the binlog by a claim of the source that it has made."""
+        """True if it follows the binlog by a claim of the source that it has made."""
         return self.unit == "sync" and self.sync is not None and self.sync.meter.location is not None
 
     def cancel_copy(self) -> bool:
-        """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time.
+        """End a dump or load under way, once `stop` is set: both go on from their last durable piece another time.
 
         Whether there is one.
         """
@@ -117,12 +122,15 @@ class Subtask:
         return False
 
     def cancel_sync(self) -> None:
-        """End the batch in hand, once `stop` is set and its time is over. It stays open with its receipts."""
+        """End the batch under way, once `stop` is set and its time is over. It stays open with its receipts."""
         if self.unit == "sync":
             self.interrupt_sync()
 
     def status(self) -> SubtaskStatus:
-        """A reading of the unit that runs; also behind its end, stopped or failed: the source goes on meanwhile."""
+        """Return the status of the unit that runs, also after its end, whether stopped or failed.
+
+        The source goes on meanwhile.
+        """
         return replace(self._reading(), copied=self.copied)
 
     def _reading(self) -> SubtaskStatus:
@@ -134,6 +142,14 @@ class Subtask:
         if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
         return SubtaskStatus(self.source, self.unit, seconds, note=self._note())
+
+    def tables(self) -> tuple[TableProgress, ...]:
+        """Return each table's progress in the copy, also after its end. Raises TargetError, soon, while it loads."""
+        if self.unit == "dump" and self.dump is not None:
+            return self.dump.tables()
+        if self.unit == "load" and self.load is not None:
+            return self.load.tables() or self.copied_tables
+        return self.copied_tables
 
     def _run_on_any(self, stop: Event) -> None:
         """Run on, also where another server takes the source's place, as far as that may be (`find_source`)."""
@@ -153,7 +169,7 @@ class Subtask:
     def _begin_relay_anew(
         self, relay: SubtaskRelay, find_source: Callable[[], tuple[Location | None, str]], stop: Event
     ) -> bool:
-        """Tell the relay which server to follow, and from where; False: stopped while none could be asked."""
+        """Let the relay follow the server, from the start point; False: stopped while none could be asked."""
         for wait_seconds in pauses(LONGEST_WAIT_SECONDS):
             if stop.is_set():
                 return False
@@ -183,8 +199,12 @@ class Subtask:
             forgetting = Thread(target=self.beginning.forget_dump, name=f"forget {self.source}")
             forgetting.start()  # it takes a minute for ten thousand tables
             try:
+                if self.validation is not None:
+                    self.validation.begin()
                 self.sync.run(stop)
             finally:
+                if self.validation is not None:
+                    self.validation.end()
                 forgetting.join()
 
     def _loading(self, load: LoadUnit, seconds: float) -> SubtaskStatus:
@@ -210,20 +230,21 @@ class Subtask:
             backlog_bytes=backlog,
             upstream=upstream,
             note=self._note(),
+            validation=self.validation.reading() if self.validation is not None else None,
         )
 
     def _note(self) -> str:
         return self._target_note() or self._relay_note()
 
     def _target_note(self) -> str:
-        """What holds up the step in hand in the target."""
+        """Return the reason why the current step waits in the target; "" for none."""
         if self.sync is None or self.unit != "sync" or self.sync.meter.doing == "stopped":
             return ""
         begun = max(self.since, self.sync.meter.step_since)
         return self.sync.store.waits or (self.target_watch.note(begun) if self.target_watch is not None else "")
 
     def _relay_note(self) -> str:
-        """What is out of the ordinary with the relay, while its log is followed."""
+        """Return a note on an exceptional state of the relay, while its log is followed; "" for none."""
         relay = self.relay.status() if self.relay is not None else None
         if relay is None or self.unit not in ("relay", "sync"):
             return ""
@@ -254,12 +275,12 @@ class Subtask:
         if self.load is None or stop.is_set():
             return None
         self._enter("load")
-        copied = None
+        copied: DdlInSnapshot | None = None
         if self.dump is not None and self.sync is not None:
             copied = self.sync.copied(self.beginning.copied(), stop)
             if copied is None:
                 return None
-        self.load.run(copied)
+        self.load.run(copied, partial(self._end_join, copied))
         self._over()
         reach("subtask-loaded")
         if self.sync is not None:
@@ -268,13 +289,25 @@ class Subtask:
             self.beginning.forget_dump()
         return None
 
+    def _end_join(self, copied: DdlInSnapshot | None) -> None:
+        """Note that the target has the tables that the copy is loaded into."""
+        if copied is not None and self.sync is not None and self.sync.groups is not None:
+            self.sync.groups.end_join(copied.joined)
+            self.sync.store.drop()
+
     def _over(self) -> None:
         """Keep what the copying unit has come to, and log it."""
-        reading = self._reading()
+        reading, self.copied_tables = self._reading(), self._last_tables()
         self.copied += (reading,)
         counts = {} if (done := reading.progress) is None else {"rows": done.rows_done, "tables": done.tables_done}
         seconds = round(reading.unit_seconds, 1)
         logger("subtask", source=self.source).info("unit is over", unit=reading.unit, seconds=seconds, **counts)
+
+    def _last_tables(self) -> tuple[TableProgress, ...]:
+        try:
+            return self.tables()
+        except UnshardError:  # as in `_loading`; the copy itself is over
+            return ()
 
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()

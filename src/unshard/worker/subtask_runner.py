@@ -1,7 +1,7 @@
 """One subtask in a worker: the stage machine with a thread, from its orders to its unit's end.
 
 Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
-durable. Whatever ends the thread is noticed here, and tells the stage.
+durable. Whatever ends the thread is noticed here, and decides the stage.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from functools import partial
 from threading import Event, RLock, Thread
 
 from unshard.api.heartbeat import SubtaskBrief, SubtaskOrder
-from unshard.api.status import ProcessError, ProcessResult, Stage
+from unshard.api.status import CopyProgress, ProcessError, ProcessResult, Stage
 from unshard.config.source import CheckerConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import fields, logger
 from unshard.metrics.events import count_exit, count_operation
 from unshard.retry import given_up_by
+from unshard.transform.route import Router
 from unshard.worker import status
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
-from unshard.worker.report import UNITS, process_error
+from unshard.worker.report import UNITS, CopiedTables, process_error
 from unshard.worker.start import OTHER_DUMP
 from unshard.worker.status import SubtaskStatus, WaitingSubtask, towards
 from unshard.worker.subtask import Subtask
@@ -60,10 +61,11 @@ class SubtaskRunner:
     _deadline: float = 0.0
     _thread: Thread | None = None
     _failed_at: int = -1
+    _copied: CopiedTables | None = None
     _lock: RLock = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
-        """Take up what the master kept of the same order: an error still stands, and so does the wait after it."""
+        """Take up what the master kept of the same order: an error is still valid, and so is the wait after it."""
         self._note_dump()
         kept = self.order.kept
         if kept is None or kept.revision != self.order.revision or self.order.stage is not Stage.RUNNING:
@@ -78,28 +80,35 @@ class SubtaskRunner:
 
     @property
     def source(self) -> str:
+        """Name of the source."""
         return self.config.source_id
 
     @property
     def checker(self) -> CheckerConfig:
+        """Settings of auto-resume."""
         return self.config.source.checker
 
     def obey(self, order: SubtaskOrder, config: SubtaskConfig) -> None:
-        """Bring it towards what the order says; at once back. The same order again changes nothing."""
+        """Bring it towards the stage of the order. Returns at once. The same order again changes nothing."""
         with self._lock:
             if order.revision < self.order.revision:
                 return
             if order.revision > self.order.revision:
                 self.resumption = Resumption()  # a human says so: counted anew
             renewed = config != self.config and order.stage is Stage.RUNNING
+            if config != self.config:
+                self._copied = None
+            validates = order.validation != self.order.validation
             self.order, self.config = order, config
             self._note_dump()
             if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
                 self._say(status.StageEvent.PAUSE)  # at its end it goes on by the new config
+            if validates and self.subtask is not None and self.subtask.validation is not None:
+                self.subtask.validation.look()
             self._pursue()
 
     def tick(self) -> None:
-        """What time brings: the end of a wait for a batch, the end of a wait to resume. Every half second or so."""
+        """Do what is due by time: end a wait for a batch, end a wait to resume. Called every half second or so."""
         with self._lock:
             if self.stage in (Stage.PAUSING, Stage.STOPPING):
                 over = time.monotonic() >= self._deadline
@@ -117,7 +126,7 @@ class SubtaskRunner:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
 
     def close(self, *, graceful: bool = True) -> None:
-        """Stop it, and give up its batch at once where not `graceful`; at once back, `ended` tells when it has."""
+        """Stop it, and cancel its batch at once where not `graceful`. Returns at once; `ended` says when it is over."""
         with self._lock:
             self._say(status.StageEvent.STOP)
             if not graceful:
@@ -125,17 +134,18 @@ class SubtaskRunner:
 
     @property
     def fenced(self) -> bool:
-        """Whether the target keeps apart what it writes from what another worker's subtask of the source does."""
+        """True if the target keeps apart what it writes from what another worker's subtask of the source does."""
         with self._lock:
             works = self.stage is Stage.RUNNING and self.subtask is not None and self.subtask.claimed
         return works and self.config.delivery == "exactly-once"
 
     @property
     def ended(self) -> bool:
+        """True if no thread of a run is alive."""
         return self._thread is None or not self._thread.is_alive()
 
     def reading(self) -> SubtaskStatus:
-        """What it does now; before its first run nothing is known."""
+        """Return the present status; before the first run there is nothing but a note."""
         subtask = self.subtask
         status = subtask.status() if subtask is not None else SubtaskStatus(self.source, "starting")
         with self._lock:
@@ -143,8 +153,16 @@ class SubtaskRunner:
             due = self.resumption.due
         return replace(status, waits=replace(waits, until=due)) if waits is not None and due is not None else status
 
+    def copy_progress(self, life: str, since: int) -> CopyProgress:
+        """Return the tables whose copy has advanced after `since`. Raises TargetError, soon, while it loads."""
+        with self._lock:
+            if self._copied is None:
+                self._copied = CopiedTables(Router(self.config.routes, self.config.case_sensitive).route)
+            copied, subtask = self._copied, self.subtask
+        return copied.since(subtask.tables() if subtask is not None else (), life, since)
+
     def brief(self) -> SubtaskBrief:
-        """What the master is to keep."""
+        """Return the report for the master to store."""
         with self._lock:
             return SubtaskBrief(
                 task=self.order.task,
@@ -164,7 +182,7 @@ class SubtaskRunner:
         return self.subtask.worked if self.subtask is not None else ""
 
     def result(self) -> ProcessResult | None:
-        """Why it stands still; None while it works."""
+        """Return the reason why it does not run; None while it works."""
         with self._lock:
             if self.stage is not Stage.PAUSED:
                 return None
@@ -178,9 +196,9 @@ class SubtaskRunner:
         return self.error is not None and self.error.err_code == OTHER_DUMP
 
     def _dump_at(self) -> str:
-        """The worker that has the dump: the one before, as long as this one has not made or loaded one itself.
+        """Return the worker that has the dump: the earlier one, until this one has made or loaded a dump itself.
 
-        A subtask that only looks whether it may go on with the load has not: a beat in that moment, or one before
+        A subtask that only looks whether it may continue the load has not: a heartbeat in that moment, or one before
         LOAD-008, must not make the master forget where the dump is.
         """
         kept = self.order.kept.dump_at if self.order.kept is not None else ""
@@ -202,7 +220,7 @@ class SubtaskRunner:
         return self.resumes and self.checker.check_enable
 
     def _why_it_stands(self, *, worth_it: bool) -> str:
-        """Why nothing goes on by itself any more, where nothing is due. `worth_it`: another try may help."""
+        """Return why nothing goes on by itself any more, where nothing is due. `worth_it`: another attempt may help."""
         if not self._auto:
             return "resume-task goes on; auto-resume is off"
         tries = self.resumption.step if worth_it else 0
@@ -235,7 +253,10 @@ class SubtaskRunner:
         self.changed()
 
     def _run_named(self, stop: Event, give_up: Event) -> None:
-        """The thread of a run: every line of its log tells whose it is. After `give_up` it tries nothing again."""
+        """Run as the thread of a run: every line of its log has the task and source.
+
+        After `give_up` nothing is tried again.
+        """
         with fields(task=self.order.task, source=self.source, worker=self.worker), given_up_by(give_up):
             self._run(stop)
 
@@ -287,7 +308,7 @@ class SubtaskRunner:
         self._say(status.StageEvent.FAIL)
 
     def _waiting(self, error: UnshardError, now: datetime) -> WaitingSubtask:
-        """What it waits for from `now` on: since the first error, unless a run has copied or applied rows since."""
+        """Return the wait from `now` on: since the first error, unless a run has copied or applied rows since."""
         place = f" [{error.where}]" if str(error.where) else ""
         cause = f": {error.cause}" if error.cause else ""
         text = " ".join(f"{error.code}{place}: {error.message}{cause}".split())

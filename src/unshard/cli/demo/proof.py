@@ -1,4 +1,4 @@
-"""What the demo shows at the end: equal rows, and from the target's own record that nothing was applied twice."""
+"""The demo's proof: equal rows, and from the target's own record that nothing was applied twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OpenBatchCount:
 
     @property
     def halfway(self) -> bool:
-        """Whether some partition has applied chunks and another has not come to its first."""
+        """True if some partition has applied chunks and another has not come to its first."""
         return any(self.chunks) and not all(self.chunks)
 
 
@@ -58,6 +58,7 @@ class Watch:
         self._connection.close()
 
     def open_batches(self) -> list[OpenBatchCount]:
+        """Return the open batches, with the chunks that each part has applied."""
         found: dict[tuple[str, int], OpenBatchCount] = {}
         for source, batch, begin, begin_at, end, end_at, _, chunk in self._rows(_OPEN):
             known = found.get((source, batch))
@@ -71,10 +72,11 @@ class Watch:
         return list(found.values())
 
     def checkpoints(self) -> dict[str, Position]:
+        """Return the checkpoint of each source."""
         return {source: Position(file, int(offset)) for source, file, offset in self._rows(_CHECKPOINT)}
 
     def connections(self) -> int:
-        """How many connections the target has beside this one: none once it has noticed a kill."""
+        """Return how many connections the target has beside this one: none once it has noticed a kill."""
         return sum(1 for row in self._rows("SHOW PROCESSLIST") if row[1] == "root") - 1
 
     def _rows(self, statement: str) -> list[Any]:
@@ -118,6 +120,7 @@ class AppliedCounts:
 
     @property
     def once(self) -> bool:
+        """True if everything was applied exactly once."""
         return not (self.chunks_twice or self.versions_twice or self.deletes_twice or self.without_receipt)
 
 
@@ -164,7 +167,7 @@ def _binlog(target: ThrowawayServer) -> _Record:
 
 
 def _row_versions(target: TidbServer, upstream: Counter[RowEvent]) -> _Record:
-    """The record of every row that the shards ever had, from the versions that TiDB keeps."""
+    """Return the record of every row that the shards ever had, from the versions that TiDB keeps."""
     moved, _ = receipts(target)
     ids = {(event.after or event.before)[0] for event in as_applied(upstream)}
     found = versions(target, MERGED, ids)
@@ -183,12 +186,12 @@ def _has_one_receipt(version: Version, moved: Mapping[Transaction, Sequence[Rece
 
 
 def _merged(image: Image, shard: Shard) -> Image:
-    """A source row's image as it must stand in the merged table: the id with the shard's bits."""
+    """Return a source row's image as it has to be in the merged table: the id has the shard's bits."""
     return (str(int(image[0]) + shard.bits), *image[1:]) if image else image
 
 
 def _versions(events: Counter[RowEvent]) -> Counter[Image]:
-    """Times that each row came to stand as it did. Compaction leaves versions out; none may come more often."""
+    """Count how often each row got its image. Compaction skips some of these versions; none may occur more often."""
     counts: Counter[Image] = Counter()
     for event, times in events.items():
         if event.after:
@@ -197,7 +200,7 @@ def _versions(events: Counter[RowEvent]) -> Counter[Image]:
 
 
 def _vanished(events: Counter[RowEvent]) -> Counter[str]:
-    """Counts of the times that each id vanished: deleted, or changed into another."""
+    """Count how often each id vanished: was deleted, or was changed into another."""
     counts: Counter[str] = Counter()
     for event, times in events.items():
         if event.before and (not event.after or event.after[0] != event.before[0]):
@@ -206,7 +209,7 @@ def _vanished(events: Counter[RowEvent]) -> Counter[str]:
 
 
 def _counted(events: Counter[RowEvent]) -> Counter[Chunk]:
-    """How often each chunk of each batch was counted, by the update that commits together with its rows."""
+    """Count how often each chunk of each batch was counted, by the update that commits together with its rows."""
     counts: Counter[Chunk] = Counter()
     for event, times in events.items():
         if event.table != _RECEIPTS or event.kind != "UPDATE":
@@ -218,7 +221,10 @@ def _counted(events: Counter[RowEvent]) -> Counter[Chunk]:
 
 
 def _moved_on(moved: Mapping[Transaction, Sequence[Receipt]]) -> Counter[Chunk]:
-    """The same of a receipt's versions. A batch begins at chunk 0; a step is of a chunk that is not complete."""
+    """Count how often each chunk was counted, by a receipt's versions.
+
+    A batch begins at chunk 0; a step is of a chunk that is not complete.
+    """
     counts: Counter[Chunk] = Counter()
     for receipt in (receipt for of_one in moved.values() for receipt in of_one):
         if receipt.of[0] == str(_RECEIPTS):
@@ -237,7 +243,7 @@ SELECT COUNT(*), COALESCE(SUM(CAST(CONV(LEFT(MD5(CONCAT_WS(',', id + {bits}, k, 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """How many rows, and the sum of their digests, which no order of rows changes."""
+    """The number of rows, and the sum of their digests, which no order of rows changes."""
 
     rows: int
     checksum: int
@@ -268,14 +274,17 @@ class Proof:
 
     @property
     def source(self) -> Sum:
+        """Rows and checksum of all shards together."""
         return sum((proof.source for proof in self.shards), Sum(0, 0))
 
     @property
     def equal(self) -> bool:
+        """True if all shards together equal the merged table, and each shard its part of it."""
         return self.source == self.merged and all(proof.source == proof.target for proof in self.shards)
 
     @property
     def once(self) -> bool:
+        """True if everything was applied exactly once."""
         return self.applied.once
 
 
@@ -299,5 +308,5 @@ def _sum(server: ThrowawayServer, name: TableName, bits: int, where: str) -> Sum
 
 
 def chunks_left(proof: Proof, batch: OpenBatchCount) -> int:
-    """How many chunks of the batch were applied after the kill."""
+    """Return how many chunks of the batch were applied after the kill."""
     return proof.applied.chunks_of.get((batch.source, batch.batch_id), 0) - sum(batch.chunks)

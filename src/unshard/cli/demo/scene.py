@@ -1,4 +1,4 @@
-"""What the demo plays on: three throwaway servers, eight shards under constant writes, the user's files."""
+"""The demo's scene: three throwaway servers, eight shards under constant writes, the user's files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Shard:
 class Scene:
     """Servers, files and writers; everything goes when the `with` block ends.
 
-    The folder stays if `keep` is set: somebody will want to read the logs.
+    The folder stays if `keep` is set, so that the logs can be read.
     """
 
     def __init__(self, product: Product) -> None:
@@ -137,7 +137,7 @@ class Scene:
             list(pool.map(lambda workload: workload.fill(rows), self.workloads))
 
     def write_files(self) -> tuple[str, ...]:
-        """Write the task and source files as a user would; gives the arguments behind `unshard`."""
+        """Write the task and source files as a user would; return the arguments after `unshard`."""
         (self.folder / "task.yaml").write_text(_TASK.format(task=TASK, port=self.target.port))
         for number, server in enumerate(self.sources, 1):
             (self.folder / f"source-{number}.yaml").write_text(_SOURCE.format(number=number, port=server.port))
@@ -161,6 +161,7 @@ class Scene:
         return sum(workload.report.transactions for workload in self.workloads)
 
     def shards(self) -> tuple[Shard, ...]:
+        """Return the shard tables, each with the bits that a column mapping adds to its ids."""
         return tuple(
             Shard(
                 f"source-{instance}",
@@ -174,7 +175,7 @@ class Scene:
         )
 
     def ends(self) -> dict[str, Position]:
-        """Where each source's own binlog ends now."""
+        """Return the end of each source's own binlog now."""
         found = {}
         for instance, server in enumerate(self.sources, 1):
             ((file, offset, *_),) = server.query("SHOW MASTER STATUS")

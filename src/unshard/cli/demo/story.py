@@ -1,39 +1,154 @@
-"""The demo, act by act: fill, copy under writes, kill, go on, stop, compare."""
+"""The demo, act by act: fill, copy under writes, kill, go on, stop, compare.
+
+The real command runs as a child: its lines are shown as they come; it is frozen, killed or stopped with all that it
+started.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
 
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from unshard.cli.demo.child import Child
 from unshard.cli.demo.proof import OpenBatchCount, Proof, Sum, Watch, chunks_left, prove
 from unshard.cli.demo.scene import MERGED, Product, Scene
 from unshard.cli.printer import unstamped
 from unshard.model.position import Position
-from unshard.testing.programs import MissingProgramError
-from unshard.testing.servers import ServerBootError
+from unshard.testing.servers import MissingProgramError, ServerBootError
+
+_PROC = Path("/proc")
+_SESSION_FIELD = 3  # of /proc/PID/stat, counted behind the program's name
+_STATE_FIELD = 0
+_CHILD_LOOK_SECONDS = 0.02
+
+# prctl(PR_SET_PDEATHSIG, SIGKILL) outlives exec: the command dies with us however we die, and its JVM with it
+_TIED = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+os.execv(sys.executable, [sys.executable, "-m", "unshard", *sys.argv[1:]])
+"""
+
+
+class Child:
+    """`unshard ARGUMENTS` in a process session of its own: the JVM and the Python workers belong to it too.
+
+    Made by the main thread: the death of the thread that makes it is the command's.
+
+    Args:
+        arguments: those after `unshard`.
+        folder: where it runs; relative paths of its files begin there.
+        tell: gets each line that it prints, on a thread of its own.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _TIED, *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,  # Ctrl-C is for the demo; the child ends when the demo ends it
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._reader = Thread(target=self._read, args=(tell,), name="child's lines", daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the command; None while it runs."""
+        return self._process.poll()
+
+    def freeze(self) -> None:
+        """Stop every process of the session with SIGSTOP; a statement that the server has goes on there."""
+        self._signal_all(signal.SIGSTOP, settled="T")
+
+    def thaw(self) -> None:
+        """Let a frozen session run on."""
+        for pid, _ in self._processes():
+            _send(pid, signal.SIGCONT)
+
+    def kill(self) -> int:
+        """Send SIGKILL to every process of the session; return their number. Blocks until all have ended."""
+        killed = self._signal_all(signal.SIGKILL, settled="Z")
+        self._process.wait()
+        self._reader.join(timeout=5)
+        return killed
+
+    def interrupt(self, within_seconds: float) -> int:
+        """Send SIGINT to the command, as Ctrl-C does; return its exit code. Raises subprocess.TimeoutExpired."""
+        self._process.send_signal(signal.SIGINT)
+        code = self._process.wait(within_seconds)
+        self._reader.join(timeout=5)
+        return code
+
+    def _signal_all(self, number: signal.Signals, settled: str) -> int:
+        """Signal until every process of the session is in the state `settled`: some may be born meanwhile."""
+        reached: set[int] = set()
+        while left := [pid for pid, state in self._processes() if state not in (settled, "Z")]:
+            for pid in left:
+                _send(pid, number)
+            reached.update(left)
+            time.sleep(_CHILD_LOOK_SECONDS)
+        return len(reached)
+
+    def _processes(self) -> list[tuple[int, str]]:
+        """Process ids and states of the session."""
+        found = []
+        for entry in _PROC.iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # gone since it was listed
+                continue
+            if int(fields[_SESSION_FIELD]) == self._process.pid:
+                found.append((int(entry.name), fields[_STATE_FIELD]))
+        return found
+
+    def _read(self, tell: Callable[[str], None]) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                tell(line.rstrip("\n"))
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
 
 # What the demo prints: acts, lines, the table at the end. ASCII where the output is no terminal.
 
 
+# The demo, act by act: fill, copy under writes, kill, go on, stop, compare.
+
+
 def act(console: Console, title: str) -> None:
-    """A heading."""
+    """Print a heading."""
     console.print(f"\n== {title}", markup=False, highlight=False, soft_wrap=True, style="bold")
 
 
 def say(console: Console, line: str) -> None:
-    """One line, as it is."""
+    """Print one line, as it is."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def tell_proof(console: Console, proof: Proof, killed: list[OpenBatchCount]) -> None:
-    """The table, what the kill did, what the target's record holds, the verdict."""
+    """Print the table, the effect of the kill, the counts from the target's record, the verdict."""
     console.print(_table(console, proof), highlight=False)
     for batch in killed:
         done, left = sum(batch.chunks), chunks_left(proof, batch)
@@ -88,7 +203,7 @@ class DemoFailed(Exception):
 def run_demo(console: Console, *, target: Product, rows: int, seconds: int) -> None:
     """Play the demo and print it. Raises typer.Exit with code 1 when anything is not equal or not applied once.
 
-    Args:
+    Args: console: the terminal or file that the text is printed to.
         target: the server that is copied into.
         rows: rows in each of the eight shards before the copy.
         seconds: how long the writers go on after the copy.
@@ -147,17 +262,30 @@ def _play(console: Console, scene: Scene, rows: int, seconds: int) -> bool:
             child.kill()
     if code != 0:
         raise DemoFailed(f"after Ctrl-C the exit code is {code}, not 0")
-    act(console, "Source against target, and what the target's own record tells")
+    _compare(console, scene, ("compare", *arguments[1:]))
+    act(console, "Source against target, shard by shard, and what the target's own record tells")
     proof = prove(scene.shards(), scene.target)
     tell_proof(console, proof, open_batches)
     say(console, f"{time.monotonic() - begun:.0f} seconds in all")
     return proof.equal and proof.once
 
 
+def _compare(console: Console, scene: Scene, arguments: tuple[str, ...]) -> None:
+    """Compare every row by the task's own rules, as a user does. Raises DemoFailed where not all are equal."""
+    act(console, f"Every row of both ends: unshard {' '.join(arguments)}")
+    child = _child(console, scene, (*arguments, "--quiet"))
+    try:
+        _wait("the comparison", None, lambda: child.exit_code is not None)
+    finally:
+        child.kill()
+    if child.exit_code != 0:
+        raise DemoFailed(f"unshard compare ended with exit code {child.exit_code}, not 0")
+
+
 def _run_until_killed(
     console: Console, scene: Scene, watch: Watch, arguments: tuple[str, ...]
 ) -> tuple[list[OpenBatchCount], float]:
-    """The first run: it is frozen when a batch is half applied, then killed. Gives the batches it left open."""
+    """Make the first run: freeze it when a batch is half applied, then kill it. Return the batches it left open."""
     child = _child(console, scene, arguments)
     try:
         sources = len(scene.sources)

@@ -1,1 +1,1 @@
-"""What a comparison does in Spark tasks. Nothing here knows the driver."""
+"""The part of a comparison that runs in Spark tasks. It imports nothing of the driver."""

@@ -2,7 +2,7 @@
 
 | step | reads | ends where |
 |---|---|---|
-| 1 the servers sum up their rows, where both can | counts and checksums | they are equal |
+| 1 the servers sum up their rows, where both can (`canonical`) | counts and checksums | they are equal |
 | 2 rows are read and summed up here, by a part of their hash | all rows of the range | all sums are equal |
 | 3 rows of the sums that differ are read again | rows with one of these hashes | |
 
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,10 +23,10 @@ import MySQLdb
 import numpy as np
 import pyarrow as pa
 
-from unshard.compare.executor.checksum import Digest, digest_of, digest_sql
+from unshard.compare.executor.canonical import Digest, digest_of, digest_sql
 from unshard.compare.executor.rows import (
-    ATTEMPTS,
     SideConnections,
+    asked_again,
     key_literals,
     row_hashes,
     shard_batches,
@@ -33,16 +34,15 @@ from unshard.compare.executor.rows import (
 )
 from unshard.compare.ranges import KeyRange, shard_condition, target_condition
 from unshard.compare.tables import ComparedShard, ComparedTable
-from unshard.dump.outcome import enclose
+from unshard.errors import enclose
 from unshard.model.table import Table
 from unshard.mysql.connection import Endpoint, Side, rows, server_error
-from unshard.retry import retrying
 
 SUMS = 1 << 16
 """Into how many sums the rows of a range go in step 2."""
 
-MOST_ROWS = 200_000
-"""Rows of each side that step 3 keeps at most."""
+MOST_ROWS, MOST_BYTES = 50_000, 64 << 20
+"""Rows of each side that step 3 keeps at most, and about how much memory they may take."""
 
 MOST_SUSPECTS = 20_000
 """Keys that a range tells of at most."""
@@ -50,18 +50,26 @@ MOST_SUSPECTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ChunkOrder:
-    """A range of a table, and how many rows a second this task may read of the sources; 0: any."""
+    """A range of a table, and how many rows a second this task may read of the sources; 0: any.
+
+    `reads`: leave step 1 out. `shared`: the target has rows of other sources in the range too, so only rows of the
+    source that the target lacks are looked for. `most`: the most keys that are returned.
+    """
 
     table: ComparedTable
     part: KeyRange
     rows_per_second: float = 0.0
+    reads: bool = False
+    shared: bool = False
+    most: int = MOST_SUSPECTS
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFinding:
-    """What a range holds. `suspects` are keys as SQL literals; of a table without a key hashes of rows, as text.
+    """The result of comparing a range. `suspects` are keys as SQL literals; without a key hashes of rows, as text.
 
-    `beyond`: rows that differ, and are not among the suspects: there were too many. `seconds` is the time it took.
+    `beyond`: rows that may differ, and are not among the suspects: there were too many. `seconds` is the time it took,
+    `source_seconds` the time that the source server with the most work was busy with it.
     """
 
     source_rows: int
@@ -69,21 +77,26 @@ class ChunkFinding:
     suspects: tuple[tuple[str, ...], ...] = ()
     beyond: int = 0
     seconds: float = 0.0
+    source_seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         return {
             "source_rows": self.source_rows,
             "target_rows": self.target_rows,
             "suspects": [list(key) for key in self.suspects],
             "beyond": self.beyond,
             "seconds": round(self.seconds, 3),
+            "source_seconds": round(self.source_seconds, 4),
         }
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> ChunkFinding:
+        """Read the form of `to_dict`."""
         suspects = tuple(tuple(key) for key in form["suspects"])
-        return cls(form["source_rows"], form["target_rows"], suspects, form["beyond"], form["seconds"])
+        return cls(
+            form["source_rows"], form["target_rows"], suspects, form["beyond"], form["seconds"], form["source_seconds"]
+        )
 
 
 @dataclass(slots=True)
@@ -101,7 +114,7 @@ class _RowSums:
         np.bitwise_xor.at(self.xor, at, hashes)
 
     def unlike(self, other: _RowSums) -> np.ndarray:
-        """Which of the sums differ."""
+        """Return a mask of the entries whose sums differ."""
         found: np.ndarray = (self.count != other.count) | (self.total != other.total) | (self.xor != other.xor)
         return found
 
@@ -109,18 +122,18 @@ class _RowSums:
 def compare_chunk(payload: bytes) -> bytes:
     """Spark task: compare the range of a pickled ChunkOrder; a ChunkFinding as outcome. Safe to run again."""
     order: ChunkOrder = pickle.loads(payload)
-    return enclose(lambda: retrying(partial(_compared, order), attempts=ATTEMPTS).to_dict())
+    return enclose(lambda: asked_again(partial(_compared, order)).to_dict())
 
 
 def _compared(order: ChunkOrder) -> ChunkFinding:
     begun = time.monotonic()
     connections = SideConnections()
     try:
-        found = _Chunk(order, connections).compare()
+        chunk = _Chunk(order, connections)
+        found = chunk.compare()
     finally:
         connections.close()
-    seconds = time.monotonic() - begun
-    return ChunkFinding(found.source_rows, found.target_rows, found.suspects, found.beyond, seconds)
+    return replace(found, seconds=time.monotonic() - begun, source_seconds=max(chunk.busy.values(), default=0.0))
 
 
 @dataclass(slots=True)
@@ -129,43 +142,82 @@ class _Chunk:
 
     order: ChunkOrder
     connections: SideConnections
+    busy: dict[Endpoint, float] = field(default_factory=dict)
     _begun: float = field(default_factory=time.monotonic)
     _read: int = 0
+    _bytes: int = 0
 
     def compare(self) -> ChunkFinding:
         table = self.order.table
-        if table.server_side:
-            source, target = self._source_digest(), self._target_digest()
+        if self.order.shared:
+            return self._compare_shared()
+        if table.server_side and not self.order.reads:
+            source, target = self._digests()
             if source is not None and source == target:
                 return ChunkFinding(source.rows, target.rows)
         here, there = _RowSums(), _RowSums()
         for batch in self._source_rows():
             here.add(row_hashes(batch))
+            self._bytes += batch.nbytes
         for batch in self._target_rows():
             there.add(row_hashes(batch))
+            self._bytes += batch.nbytes
         counts = int(here.count.sum()), int(there.count.sum())
         unlike = here.unlike(there)
         if not unlike.any():
             return ChunkFinding(*counts)
-        ours, left_ours = _kept(self._source_rows(), unlike)
-        theirs, left_theirs = _kept(self._target_rows(), unlike)
-        suspects = _suspects(table, ours, theirs)
-        beyond = max(len(suspects) - MOST_SUSPECTS, 0) + max(left_ours, left_theirs)
-        return ChunkFinding(*counts, tuple(suspects[:MOST_SUSPECTS]), beyond)
+        room = min(MOST_ROWS, MOST_BYTES * sum(counts) // max(self._bytes, 1))
+        kept, left = _within(np.maximum(here.count, there.count), unlike, room)
+        ours, theirs = _of_sums(self._source_rows(), kept), _of_sums(self._target_rows(), kept)
+        suspects, count = _suspects(table, ours, theirs, self.order.most)
+        return ChunkFinding(*counts, tuple(suspects), count - len(suspects) + left)
 
-    def _source_digest(self) -> Digest | None:
-        total = Digest()
+    def _compare_shared(self) -> ChunkFinding:
+        """Find the source's rows that the target lacks, by the hashes of all rows that it has in the range."""
+        table, most = self.order.table, self.order.most
+        theirs = np.concatenate([np.zeros(0, dtype=np.uint64), *(row_hashes(batch) for batch in self._target_rows())])
+        keys: dict[tuple[str, ...], None] = {}
+        count = beyond = 0
+        for batch in self._source_rows():
+            count += len(batch)
+            unlike = ~np.isin(row_hashes(batch), theirs)
+            if len(keys) >= most:
+                beyond += int(unlike.sum())
+            elif unlike.any():
+                keys.update(dict.fromkeys(key_literals(batch.filter(pa.array(unlike)), table)))
+        beyond += max(len(keys) - most, 0)
+        return ChunkFinding(count, len(theirs), tuple(keys)[:most], beyond)
+
+    def _digests(self) -> tuple[Digest | None, Digest | None]:
+        """Return the sums of both sides. All servers work at the same time; the sources' snapshots are taken first."""
+        table = self.order.table
+        shards: dict[Endpoint, list[tuple[ComparedShard, str]]] = {}
         for shard, condition in self._shards():
-            found = self._digest(shard.endpoint, "source", shard.read, condition)
+            self.connections.get(shard.endpoint, "source")
+            shards.setdefault(shard.endpoint, []).append((shard, condition))
+        self.connections.get(table.endpoint, "target")
+        with ThreadPoolExecutor(max(len(shards), 1), "source") as pool:
+            sums = [pool.submit(self._source_digest, endpoint, its) for endpoint, its in shards.items()]
+            target = self._digest(table.endpoint, "target", table.read, target_condition(table, self.order.part))
+            found = [one.result() for one in sums]
+        known = [one for one in found if one is not None]
+        return sum(known, Digest()) if len(known) == len(found) else None, target
+
+    def _source_digest(self, endpoint: Endpoint, shards: Sequence[tuple[ComparedShard, str]]) -> Digest | None:
+        """Return the digest of all source tables on one server; None where it can't be had."""
+        total = Digest()
+        for shard, condition in shards:
+            begun = time.monotonic()
+            found = self._digest(endpoint, "source", shard.read, condition)
+            self._note_busy(endpoint, begun)
             if found is None:
                 return None
             total += found
             self._pace(found.rows)
         return total
 
-    def _target_digest(self) -> Digest | None:
-        table = self.order.table
-        return self._digest(table.endpoint, "target", table.read, target_condition(table, self.order.part))
+    def _note_busy(self, endpoint: Endpoint, begun: float) -> None:
+        self.busy[endpoint] = self.busy.get(endpoint, 0.0) + time.monotonic() - begun
 
     def _digest(self, endpoint: Endpoint, side: Side, read: Table, condition: str) -> Digest | None:
         statement = digest_sql(read, [column.name for column in self.order.table.columns], condition)
@@ -177,7 +229,7 @@ class _Chunk:
         return digest_of(row)
 
     def _shards(self) -> Iterator[tuple[ComparedShard, str]]:
-        """The source tables that have rows in the range, with the condition for them."""
+        """Yield the source tables that have rows in the range, each with its condition."""
         for shard in self.order.table.shards:
             condition = shard_condition(self.order.table, shard, self.order.part)
             if condition is not None:
@@ -185,9 +237,13 @@ class _Chunk:
 
     def _source_rows(self) -> Iterator[pa.RecordBatch]:
         for shard, condition in self._shards():
+            begun = time.monotonic()
             for batch in shard_batches(self.connections, self.order.table, shard, (condition,)):
+                self._note_busy(shard.endpoint, begun)
                 yield batch
                 self._pace(len(batch))
+                begun = time.monotonic()
+            self._note_busy(shard.endpoint, begun)
 
     def _target_rows(self) -> Iterator[pa.RecordBatch]:
         table = self.order.table
@@ -201,24 +257,33 @@ class _Chunk:
             time.sleep(max(ahead, 0.0))
 
 
-def _kept(batches: Iterable[pa.RecordBatch], unlike: np.ndarray) -> tuple[list[pa.RecordBatch], int]:
-    """The rows whose sum differs, at most MOST_ROWS, and how many more there are."""
-    kept: list[pa.RecordBatch] = []
-    count = left = 0
+def _within(counts: np.ndarray, unlike: np.ndarray, room: int) -> tuple[np.ndarray, int]:
+    """Return the first unlike sums, with at most `room` rows but at least one sum, and the others' row count."""
+    places = np.flatnonzero(unlike)
+    total = np.cumsum(counts[places])
+    fitting = max(int(np.searchsorted(total, room, side="right")), 1)
+    kept = np.zeros(len(unlike), dtype=bool)
+    kept[places[:fitting]] = True
+    return kept, int(counts[places[fitting:]].sum())
+
+
+def _of_sums(batches: Iterable[pa.RecordBatch], kept: np.ndarray) -> list[pa.RecordBatch]:
+    """Return the rows that went into these sums."""
+    found = []
     for batch in batches:
-        wanted = unlike[(row_hashes(batch) % np.uint64(SUMS)).astype(np.int64)]
-        if not wanted.any():
-            continue
-        if count >= MOST_ROWS:
-            left += int(wanted.sum())
-            continue
-        kept.append(batch.filter(pa.array(wanted)))
-        count += len(kept[-1])
-    return kept, left
+        wanted = kept[(row_hashes(batch) % np.uint64(SUMS)).astype(np.int64)]
+        if wanted.any():
+            found.append(batch.filter(pa.array(wanted)))
+    return found
 
 
-def _suspects(table: ComparedTable, ours: list[pa.RecordBatch], theirs: list[pa.RecordBatch]) -> list[tuple[str, ...]]:
-    """The keys of rows that one side has more often than the other; without a key the hashes of these rows."""
+def _suspects(
+    table: ComparedTable, ours: list[pa.RecordBatch], theirs: list[pa.RecordBatch], most: int
+) -> tuple[list[tuple[str, ...]], int]:
+    """Return at most `most` keys of rows that one side has more often than the other, and how many there are.
+
+    For a table without a key they are hashes of these rows.
+    """
     hashes = [[row_hashes(batch) for batch in side] for side in (ours, theirs)]
     flat = [np.concatenate(side) if side else np.zeros(0, dtype=np.uint64) for side in hashes]
     distinct, place = np.unique(np.concatenate(flat), return_inverse=True)
@@ -227,10 +292,15 @@ def _suspects(table: ComparedTable, ours: list[pa.RecordBatch], theirs: list[pa.
     np.add.at(balance, place, signs)
     odd = distinct[balance != 0]
     if not table.key:
-        return [(str(one),) for one in odd.tolist()]
+        return [(str(one),) for one in odd[:most].tolist()], len(odd)
     found: dict[tuple[str, ...], None] = {}
+    keys = [np.zeros(0, dtype=np.uint64)]
     for batch, its in zip([*ours, *theirs], [*hashes[0], *hashes[1]], strict=True):
         wanted = np.isin(its, odd)
         if wanted.any():
-            found.update(dict.fromkeys(key_literals(batch.filter(pa.array(wanted)), table)))
-    return list(found)
+            rows_of_keys = batch.filter(pa.array(wanted))
+            keys.append(row_hashes(rows_of_keys, table.key))
+            if len(found) < most:
+                found.update(dict.fromkeys(key_literals(rows_of_keys, table)))
+    count = max(len(np.unique(np.concatenate(keys))), len(found))
+    return list(found)[:most], count

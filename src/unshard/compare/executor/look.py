@@ -7,6 +7,7 @@ takes for one are one. A table without a key is read whole, and only the rows wi
 from __future__ import annotations
 
 import pickle
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.compare.executor.rows import (
-    ATTEMPTS,
     SideConnections,
     as_target,
+    asked_again,
     key_literals,
     row_hashes,
     shard_batches,
@@ -28,14 +29,12 @@ from unshard.compare.executor.rows import (
 )
 from unshard.compare.ranges import bits_of, is_text_mapped, key_expression
 from unshard.compare.tables import ComparedShard, ComparedTable
-from unshard.dump.outcome import enclose
 from unshard.dump.read import read_rows
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, enclose
 from unshard.kernels.literals import render
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows, server_error
-from unshard.retry import retrying
 from unshard.transform.column_mapping import ID_LIMIT
 
 Key = tuple[str, ...]
@@ -45,10 +44,11 @@ _SHOWN_BYTES = 200
 
 @dataclass(frozen=True, slots=True)
 class LookOrder:
-    """The keys of one table to look at."""
+    """The keys of one table to look at. `shown`: rows are reported with their values; else only with their hashes."""
 
     table: ComparedTable
     keys: tuple[Key, ...]
+    shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class SeenRow:
     """A row as a look has found it. `shard` is the number of its source table, None on the target.
 
     `digest` is of all columns, `rest` of those outside of the key, `each` of one column after the other. `values` are
-    texts, None for NULL. `left_out`: the task's rules leave the INSERT of it out, by the rule of that name.
+    texts, None for NULL. A row that is not to be shown has neither `each` nor `values`. `left_out`: the task's rules
+    leave the INSERT of it out, by the rule of that name.
     """
 
     digest: int
@@ -67,31 +68,33 @@ class SeenRow:
     left_out: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         digests = {"digest": self.digest, "rest": self.rest, "each": list(self.each)}
         return {**digests, "values": self.values, "shard": self.shard, "left_out": self.left_out}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> SeenRow:
+        """Read the form of `to_dict`."""
         digests = form["digest"], form["rest"], tuple(form["each"])
         return cls(*digests, form["values"], form["shard"], form["left_out"])
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """What both sides have under one key, with how often each (of a table with a key: once)."""
+    """The rows of both sides under one key, each with its count (of a table with a key: 1)."""
 
     key: Key
     source: tuple[tuple[SeenRow, int], ...] = ()
     target: tuple[tuple[SeenRow, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`."""
+        """Return the JSON form, which `from_dict` reads."""
         sides = ("source", self.source), ("target", self.target)
         return {"key": list(self.key), **{name: [[row.to_dict(), n] for row, n in side] for name, side in sides}}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> KeyLook:
+        """Read the form of `to_dict`."""
         source, target = (
             tuple((SeenRow.from_dict(row), count) for row, count in form[side]) for side in ("source", "target")
         )
@@ -99,17 +102,22 @@ class KeyLook:
 
 
 def look_again(payload: bytes) -> bytes:
-    """Spark task: look at the keys of a pickled LookOrder; a list of KeyLook as outcome. Safe to run again."""
+    """Spark task: look at the keys of a pickled LookOrder. Safe to run again.
+
+    The outcome has a list of KeyLook, and how long the sources were busy with it, in seconds.
+    """
     order: LookOrder = pickle.loads(payload)
-    return enclose(lambda: [look.to_dict() for look in retrying(partial(_looked, order), attempts=ATTEMPTS)])
+    return enclose(lambda: asked_again(partial(_looked, order)))
 
 
-def _looked(order: LookOrder) -> list[KeyLook]:
+def _looked(order: LookOrder) -> dict[str, Any]:
     connections = SideConnections()
     try:
-        return _by_hash(order, connections) if not order.table.key else _Look(order, connections).look()
+        found = _Look(order, connections)
+        looks = found.look() if order.table.key else found.by_hash()
     finally:
         connections.close()
+    return {"looks": [look.to_dict() for look in looks], "source_seconds": round(found.source_seconds, 4)}
 
 
 @dataclass(slots=True)
@@ -118,15 +126,18 @@ class _Look:
 
     order: LookOrder
     connections: SideConnections
+    source_seconds: float = 0.0
     _source: dict[Key, list[SeenRow]] = field(default_factory=dict)
     _target: dict[Key, list[SeenRow]] = field(default_factory=dict)
 
     def look(self) -> list[KeyLook]:
         table = self.order.table
+        begun = time.monotonic()
         for number, shard in enumerate(table.shards):
             condition = shard_condition(table, shard, self.order.keys)
             if condition:
                 self._read_shard(number, shard, condition)
+        self.source_seconds = time.monotonic() - begun
         condition = target_condition(table, self.order.keys)
         for batch in target_batches(self.connections, table, (condition,)):
             self._add(self._target, batch, None, [""] * len(batch))
@@ -138,8 +149,27 @@ class _Look:
                     groups[same[key]][place].extend(found)
         return [KeyLook(key, _once(source), _once(target)) for key, (source, target) in groups.items()]
 
+    def by_hash(self) -> list[KeyLook]:
+        """Count the rows with these hashes, of a table without a key."""
+        order, table = self.order, self.order.table
+        wanted = np.array([int(key[0]) for key in order.keys], dtype=np.uint64)
+        seen: dict[int, SeenRow] = {}
+        source: Counter[int] = Counter()
+        target: Counter[int] = Counter()
+        begun = time.monotonic()
+        for number, shard in enumerate(table.shards):
+            batches = shard_batches(self.connections, table, shard, (table.condition, shard.where))
+            _count(batches, wanted, order, number, source, seen)
+        self.source_seconds = time.monotonic() - begun
+        _count(target_batches(self.connections, table, (table.condition,)), wanted, order, None, target, seen)
+        looks = []
+        for key, digest in zip(order.keys, wanted.tolist(), strict=True):
+            sides = [((seen[digest], side[digest]),) if side[digest] else () for side in (source, target)]
+            looks.append(KeyLook(key, sides[0], sides[1]))
+        return looks
+
     def _read_shard(self, number: int, shard: ComparedShard, condition: str) -> None:
-        """The rows of one source table, with what the rules leave out of them."""
+        """Read the rows of one source table, with the rules that exclude them."""
         table = self.order.table
         if not shard.filters and not shard.where:
             for batch in shard_batches(self.connections, table, shard, (condition,)):
@@ -167,11 +197,11 @@ class _Look:
         self, side: dict[Key, list[SeenRow]], batch: pa.RecordBatch, shard: int | None, left_out: Sequence[str]
     ) -> None:
         table = self.order.table
-        for key, row in zip(key_literals(batch, table), _seen(batch, table, shard, left_out), strict=True):
+        for key, row in zip(key_literals(batch, table), _seen(batch, self.order, shard, left_out), strict=True):
             side.setdefault(key, []).append(row)
 
     def _one_for_all(self, keys: Iterable[Key]) -> dict[Key, Key]:
-        """By key, the first of those that the target takes for equal."""
+        """Return, by key, the first of the keys that the target takes for equal."""
         found = list(dict.fromkeys(keys))
         table = self.order.table
         columns = [table.read.column(name) for name in table.key]
@@ -199,7 +229,7 @@ def _numbered(columns: Sequence[Any], key: Key) -> Iterator[tuple[int, tuple[Any
 
 
 def _as(column: Any) -> Any:
-    """A literal with the column's collation."""
+    """Return a function that makes a literal with the column's collation."""
     if not column.text_with_collation:
         return lambda text: text
     charset = str(column.collation).partition("_")[0]
@@ -211,18 +241,18 @@ def _once(found: Sequence[SeenRow]) -> tuple[tuple[SeenRow, int], ...]:
 
 
 def target_condition(table: ComparedTable, keys: Sequence[Key]) -> str:
-    """The condition for these keys in the target. Keys are tuples of SQL literals."""
+    """Return the condition for these keys in the target. Keys are tuples of SQL literals."""
     return _any_of([quote_name(name) for name in table.key], keys)
 
 
 def shard_condition(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
-    """The condition for these keys of the target in a source table; empty where none of them can be in it."""
+    """Return the condition for these target keys in a source table; empty where none of them can be in it."""
     wanted = [own for key in keys if (own := _key_in(table, shard, key)) is not None]
     return _any_of([key_expression(shard, name) for name in table.key], wanted) if wanted else ""
 
 
 def _key_in(table: ComparedTable, shard: ComparedShard, key: Key) -> Key | None:
-    """The key before the column mapping; None where no row of the source table gets it."""
+    """Return the key before the column mapping; None where no row of the source table gets it."""
     found = []
     for name, text in zip(table.key, key, strict=True):
         bits = bits_of(shard, name)
@@ -241,7 +271,7 @@ def _key_in(table: ComparedTable, shard: ComparedShard, key: Key) -> Key | None:
 
 
 def _quoted(text: str) -> str:
-    """The text as it stands between the quotes of a literal."""
+    """Return the text as it is between the quotes of a literal."""
     return bytes(render([pa.array([text], pa.string())], [b""], b"")[0].as_py()).decode()[1:-1]
 
 
@@ -252,12 +282,12 @@ def _any_of(expressions: Sequence[str], keys: Sequence[Key]) -> str:
 
 
 def _equal(expression: str, literal: str) -> str:
-    """A source may have NULL where the target's key has none."""
+    """Return the condition for equality; a source may have NULL where the target's key has none."""
     return f"{expression} IS NULL" if literal == "NULL" else f"{expression} = {literal}"
 
 
 def _left_out(shard: ComparedShard, batch: pa.RecordBatch) -> list[str]:
-    """By row, the rule that leaves the INSERT of it out, if one does."""
+    """Return, by row, the rule that excludes its INSERT; "" where none does."""
     count = len(batch)
     own = [pa.array(np.full(count, int(Op.INSERT), dtype=np.int8)), pa.array(np.arange(count, dtype=np.int64))]
     fields = [*IMAGE_FIELDS, *batch.schema]
@@ -270,10 +300,14 @@ def _left_out(shard: ComparedShard, batch: pa.RecordBatch) -> list[str]:
     return found
 
 
-def _seen(batch: pa.RecordBatch, table: ComparedTable, shard: int | None, left_out: Sequence[str]) -> Iterator[SeenRow]:
-    names = [column.name for column in table.columns]
-    rest = [name for name in names if name not in table.key]
+def _seen(batch: pa.RecordBatch, order: LookOrder, shard: int | None, left_out: Sequence[str]) -> Iterator[SeenRow]:
+    names = [column.name for column in order.table.columns]
+    rest = [name for name in names if name not in order.table.key]
     digests, rests = row_hashes(batch).tolist(), row_hashes(batch, rest).tolist()
+    if not order.shown:
+        for digest, its, rule in zip(digests, rests, left_out, strict=True):
+            yield SeenRow(digest, its, (), {}, shard, rule)
+        return
     each = list(zip(*(row_hashes(batch, [name]).tolist() for name in names), strict=True))
     for number, values in enumerate(batch.to_pylist()):
         shown = {name: _shown(value) for name, value in values.items()}
@@ -285,29 +319,10 @@ def _shown(value: Any) -> str | None:
     return text if text is None or len(text) <= _SHOWN_BYTES else text[:_SHOWN_BYTES] + "…"
 
 
-def _by_hash(order: LookOrder, connections: SideConnections) -> list[KeyLook]:
-    """Count the rows with these hashes, of a table without a key."""
-    table = order.table
-    wanted = np.array([int(key[0]) for key in order.keys], dtype=np.uint64)
-    condition = table.condition
-    seen: dict[int, SeenRow] = {}
-    source: Counter[int] = Counter()
-    target: Counter[int] = Counter()
-    for number, shard in enumerate(table.shards):
-        batches = shard_batches(connections, table, shard, (condition, shard.where))
-        _count(batches, wanted, table, number, source, seen)
-    _count(target_batches(connections, table, (condition,)), wanted, table, None, target, seen)
-    looks = []
-    for key, digest in zip(order.keys, wanted.tolist(), strict=True):
-        sides = [((seen[digest], side[digest]),) if side[digest] else () for side in (source, target)]
-        looks.append(KeyLook(key, sides[0], sides[1]))
-    return looks
-
-
 def _count(
     batches: Iterable[pa.RecordBatch],
     wanted: np.ndarray,
-    table: ComparedTable,
+    order: LookOrder,
     shard: int | None,
     counted: Counter[int],
     seen: dict[int, SeenRow],
@@ -317,6 +332,6 @@ def _count(
         these = np.isin(hashes, wanted)
         if these.any():
             found = batch.filter(pa.array(these))
-            for row in _seen(found, table, shard, [""] * len(found)):
+            for row in _seen(found, order, shard, [""] * len(found)):
                 counted[row.digest] += 1
                 seen.setdefault(row.digest, row)

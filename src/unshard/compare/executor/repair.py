@@ -1,4 +1,4 @@
-"""Spark task: the statements that make rows of the target what the sources hold now.
+"""The statements that make rows of the target what the sources hold now, from a fresh read of both.
 
 | the row was | and now | statement |
 |---|---|---|
@@ -6,42 +6,72 @@
 | extra | no source row has the key | DELETE by key |
 | changed | both ends have it | UPDATE of the columns that differ now, by key |
 
-A row that is in another state now than when it was told is left out and counted: its change is under way.
+A row that has changed since it was reported is left out and counted: its change is under way.
+
+Of a table without a key, the rows with one hash are counted on both ends. A surplus of the target goes by
+`DELETE … LIMIT n`, found by all of its values; a surplus of the sources is inserted.
 """
 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import MySQLdb
+import numpy as np
 import pyarrow as pa
 
 from unshard.compare.executor.look import Key, shard_condition, target_condition
-from unshard.compare.executor.rows import ATTEMPTS, SideConnections, as_target, key_literals, target_batches
+from unshard.compare.executor.rows import (
+    SideConnections,
+    as_target,
+    asked_again,
+    in_form,
+    key_literals,
+    row_hashes,
+    target_batches,
+)
 from unshard.compare.result import RowClass
 from unshard.compare.tables import ComparedShard, ComparedTable
-from unshard.dump.outcome import enclose
 from unshard.dump.read import read_rows
-from unshard.errors import UnshardError
-from unshard.kernels.literals import render
-from unshard.model.table import quote_name
+from unshard.errors import UnshardError, enclose
+from unshard.model.table import Column, quote_name
 from unshard.mysql.connection import server_error
-from unshard.mysql.types import zero_text
-from unshard.retry import retrying
+from unshard.mysql.types import CHARACTERS, MEMBERS
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants
+from unshard.transform.sql_literals import literal_texts, sql_literals
 
 
 @dataclass(frozen=True, slots=True)
 class RepairOrder:
-    """Keys of one table, with what each row was found to be."""
+    """Keys of one table, with what each row was found to be. A table without a key has hashes of rows for keys."""
 
     table: ComparedTable
     rows: tuple[tuple[Key, RowClass], ...]
+
+    @property
+    def hashes(self) -> np.ndarray:
+        """Hashes of the rows, for a table without a key."""
+        return np.array([int(key[0]) for key, _ in self.rows], dtype=np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class RowRepair:
+    """One statement of a repair, without its semicolon, for the row `key`; it must hit `rows` rows.
+
+    `error_values` are the ENUMs of the row that have the number 0, which is no member of them.
+    """
+
+    key: Key
+    kind: RowClass
+    statement: str
+    rows: int = 1
+    error_values: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +88,171 @@ def repair_statements(payload: bytes) -> bytes:
     Reads only. Safe to run again.
     """
     order: RepairOrder = pickle.loads(payload)
-    return enclose(lambda: retrying(partial(_statements, order), attempts=ATTEMPTS))
+    return enclose(lambda: asked_again(partial(_statements, order)))
 
 
 def _statements(order: RepairOrder) -> dict[str, Any]:
-    table, keys = order.table, [key for key, _ in order.rows]
+    made = fresh_repairs(order)
+    return {
+        "statements": [[one.kind.value, f"{one.statement};"] for one in made],
+        "moved": len(order.rows) - len(made),
+    }
+
+
+@dataclass(slots=True)
+class SourceRows:
+    """The rows of the sources: by key, or of a table without a key their number and their literals by hash."""
+
+    by_key: dict[Key, list[_Row]] = field(default_factory=dict)
+    counts: Counter[int] = field(default_factory=Counter)
+    literals: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+def fresh_repairs(order: RepairOrder) -> list[RowRepair]:
+    """Return the repairs, read in a snapshot of each end; none for a row in another state than the order's.
+
+    Raises SourceError, TargetError, and what mapping and reading raise.
+    """
     connections = SideConnections()
     try:
-        source: dict[Key, list[_Row]] = {}
-        for shard in table.shards:
-            condition = shard_condition(table, shard, keys)
-            for key, row in _shard_rows(connections, table, shard, condition) if condition else ():
-                source.setdefault(key, []).append(row)
-        target = dict(_target_rows(connections, table, target_condition(table, keys)))
+        return repairs_of(order, read_sources(order, connections), connections)
     finally:
         connections.close()
-    made = [_statement(table, key, kind, source.get(key, ()), target.get(key)) for key, kind in order.rows]
-    return {"statements": [one for one in made if one is not None], "moved": made.count(None)}
 
 
-def _statement(
-    table: ComparedTable, key: Key, kind: RowClass, source: Sequence[_Row], target: _Row | None
-) -> tuple[str, str] | None:
-    name = table.name.quoted
+def read_sources(order: RepairOrder, connections: SideConnections, *, locking: bool = False) -> SourceRows:
+    """Return the order's rows on all sources. A table without a key is read whole.
+
+    `locking`: nobody changes these rows, or inserts such, until the connections are closed.
+    """
+    table, found = order.table, SourceRows()
+    if not table.key:
+        wanted = order.hashes
+        for shard in table.shards:
+            conditions = (table.condition, shard.where)
+            for batch, written in _shard_rows(connections, table, shard, conditions, wanted, locking=locking):
+                _count(batch, written, found.counts, found.literals)
+        return found
+    keys = [key for key, _ in order.rows]
+    for shard in table.shards:
+        condition = shard_condition(table, shard, keys)
+        if condition:
+            for batch, written in _shard_rows(connections, table, shard, (condition,), locking=locking):
+                for key, row in _rows(batch, table, written):
+                    found.by_key.setdefault(key, []).append(row)
+    return found
+
+
+def repairs_of(order: RepairOrder, source: SourceRows, connections: SideConnections) -> list[RowRepair]:
+    """Return the repairs that give the target these rows of the sources. Reads the target."""
+    return list((_by_key if order.table.key else _by_row_hash)(order, source, connections))
+
+
+def _by_key(order: RepairOrder, source: SourceRows, connections: SideConnections) -> Iterator[RowRepair]:
+    table = order.table
+    condition = target_condition(table, [key for key, _ in order.rows])
+    target = {
+        key: row
+        for batch in target_batches(connections, table, (condition,))
+        for key, row in _rows(batch, table, [()] * len(batch))
+    }
+    for key, kind in order.rows:
+        statement = _statement(table, key, kind, source.by_key.get(key, ()), target.get(key))
+        if statement:
+            yield RowRepair(key, kind, statement, 1, _error_values(table, source.by_key.get(key, ())))
+
+
+def _statement(table: ComparedTable, key: Key, kind: RowClass, source: Sequence[_Row], target: _Row | None) -> str:
+    """Return the statement for a row; empty where the row has another state now."""
     where = " AND ".join(f"{quote_name(column)} = {text}" for column, text in zip(table.key, key, strict=True))
-    columns = [quote_name(column.name) for column in table.columns]
     if kind is RowClass.MISSING and len(source) == 1 and target is None:
-        return kind.value, f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(source[0].written)});"
+        return _insert(table, source[0].written)
     if kind is RowClass.EXTRA and not source and target is not None:
-        return kind.value, f"DELETE FROM {name} WHERE {where};"
+        return f"DELETE FROM {table.name.quoted} WHERE {where}"
     if kind is RowClass.CHANGED and len(source) == 1 and target is not None:
         (row,) = source
+        columns = [quote_name(column.name) for column in table.columns]
         places = [at for at in range(len(columns)) if row.compared[at] != target.compared[at]]
-        if places:
-            listed = ", ".join(f"{columns[at]} = {row.written[at]}" for at in places)
-            return kind.value, f"UPDATE {name} SET {listed} WHERE {where};"
-    return None
+        listed = ",".join(f"{columns[at]}={row.written[at]}" for at in places)  # as `target.error_values` reads it
+        return f"UPDATE {table.name.quoted} SET {listed} WHERE {where}" if listed else ""
+    return ""
+
+
+def _error_values(table: ComparedTable, source: Sequence[_Row]) -> frozenset[str]:
+    columns = [table.read.column(column.name) for column in table.columns]
+    pairs = (pair for row in source for pair in zip(columns, row.written, strict=True))
+    return frozenset(column.name for column, text in pairs if column.type == "enum" and text == "0")
+
+
+def _insert(table: ComparedTable, written: Sequence[str], times: int = 1) -> str:
+    columns = ", ".join(quote_name(column.name) for column in table.columns)
+    return f"INSERT INTO {table.name.quoted} ({columns}) VALUES " + ", ".join([f"({', '.join(written)})"] * times)
+
+
+def _by_row_hash(order: RepairOrder, source: SourceRows, connections: SideConnections) -> Iterator[RowRepair]:
+    table = order.table
+    target: dict[int, tuple[str, ...]] = {}
+    there: Counter[int] = Counter()
+    for batch, found in _raw_target_rows(connections, table, order.hashes):
+        _count(batch, found, there, target)
+    for key, kind in order.rows:
+        digest = int(key[0])
+        more = source.counts[digest] - there[digest]
+        if kind is RowClass.MISSING and more > 0:
+            row = source.literals[digest]
+            yield RowRepair(key, kind, _insert(table, row, more), more, _error_values(table, (_Row(row, ()),)))
+        elif kind is RowClass.EXTRA and more < 0:
+            equal = map(_same_value, (table.read.column(c.name) for c in table.columns), target[digest])
+            statement = f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(equal)} LIMIT {-more}"
+            yield RowRepair(key, kind, statement, -more)
+
+
+def _count(
+    batch: pa.RecordBatch,
+    written: Sequence[tuple[str, ...]],
+    counts: Counter[int],
+    literals: dict[int, tuple[str, ...]],
+) -> None:
+    for digest, texts in zip(row_hashes(batch).tolist(), written, strict=True):
+        counts[digest] += 1
+        literals.setdefault(digest, texts)
+
+
+def _same_value(column: Column, literal: str) -> str:
+    """Return the condition that the target's column has exactly that value.
+
+    A collation may take other values for equal.
+    """
+    name = quote_name(column.name)
+    if column.type in ("float", "double"):
+        return f"{name} * 1e0 <=> {literal}"
+    if column.type == "json":
+        return f"CONVERT({name} USING utf8mb4) <=> CONVERT(CAST({literal} AS JSON) USING utf8mb4)"
+    if column.type == "bit" and literal != "NULL":
+        return f"{name} <=> {int(literal[2:-1], 16)}"
+    if column.type == "enum" and literal == "0":
+        return f"{name} <=> 0"
+    if (column.type in CHARACTERS or column.type in MEMBERS) and column.charset != "binary":
+        return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY) <=> CAST(CONVERT({literal} USING utf8mb4) AS BINARY)"
+    return f"{name} <=> {literal}"
 
 
 def _shard_rows(
-    connections: SideConnections, table: ComparedTable, shard: ComparedShard, condition: str
-) -> Iterator[tuple[Key, _Row]]:
+    connections: SideConnections,
+    table: ComparedTable,
+    shard: ComparedShard,
+    conditions: Sequence[str],
+    wanted: np.ndarray | None = None,
+    *,
+    locking: bool = False,
+) -> Iterator[tuple[pa.RecordBatch, list[tuple[str, ...]]]]:
+    """Yield a source table's rows in the compared form, with each row's literals; `wanted`: only these hashes."""
     connection = connections.get(shard.endpoint, "source")
-    bare = [table.read.column(column.name).type == "decimal" for column in table.columns]
     try:
-        for batch in read_rows(connection, shard.read, (condition,)):
+        for batch in read_rows(connection, shard.read, conditions, locking=locking):
+            compared = as_target(batch, table, shard)
             mapped = apply_mapping(batch, shard.mapping) if shard.mapping is not None else batch
-            mapped = append_constants(mapped, shard.constants)
-            names = [name.lower() for name in mapped.schema.names]
-            arrays = [mapped.column(names.index(column.name.lower())) for column in table.columns]
-            written = [_literals(array, plain) for array, plain in zip(arrays, bare, strict=True)]
-            written = [_numbered(texts, table, place) for place, texts in enumerate(written)]
-            yield from _rows(as_target(batch, table, shard), table, list(zip(*written, strict=True)))
+            yield _with_literals(append_constants(mapped, shard.constants), compared, table, wanted)
     except MySQLdb.Error as error:
         raise server_error(error, shard.endpoint, "source", "reading a table").at(
             source=shard.source, table=str(shard.table.name)
@@ -118,27 +261,40 @@ def _shard_rows(
         raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
 
-def _target_rows(connections: SideConnections, table: ComparedTable, condition: str) -> Iterator[tuple[Key, _Row]]:
-    for batch in target_batches(connections, table, (condition,)):
-        yield from _rows(batch, table, [()] * len(batch))
+def _raw_target_rows(
+    connections: SideConnections, table: ComparedTable, wanted: np.ndarray
+) -> Iterator[tuple[pa.RecordBatch, list[tuple[str, ...]]]]:
+    """Yield the rows of the target with these hashes, each with the literals of its own values."""
+    connection = connections.get(table.endpoint, "target")
+    try:
+        for batch in read_rows(connection, table.read, (table.condition,)):
+            yield _with_literals(_wide(batch), in_form(batch, table), table, wanted)
+    except MySQLdb.Error as error:
+        raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
+
+
+def _wide(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return FLOATs as the DOUBLEs that they are equal to: the text of a FLOAT equals none."""
+    arrays = [one.cast(pa.float64()) if pa.types.is_float32(one.type) else one for one in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
+
+
+def _with_literals(
+    batch: pa.RecordBatch, compared: pa.RecordBatch, table: ComparedTable, wanted: np.ndarray | None
+) -> tuple[pa.RecordBatch, list[tuple[str, ...]]]:
+    if wanted is not None:
+        these = pa.array(np.isin(row_hashes(compared), wanted))
+        batch, compared = batch.filter(these), compared.filter(these)
+    names = [name.lower() for name in batch.schema.names]
+    columns = [table.read.column(column.name) for column in table.columns]
+    arrays = [batch.column(names.index(column.name.lower())) for column in columns]
+    written = [sql_literals(array, column) for array, column in zip(arrays, columns, strict=True)]
+    return compared, list(zip(*written, strict=True))
 
 
 def _rows(
     batch: pa.RecordBatch, table: ComparedTable, written: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[Key, _Row]]:
-    compared = list(zip(*(_literals(array, plain=False) for array in batch.columns), strict=True))
+    compared = list(zip(*(literal_texts(array) for array in batch.columns), strict=True))
     for key, literals, values in zip(key_literals(batch, table), written, compared, strict=True):
         yield key, _Row(literals, values)
-
-
-def _numbered(texts: list[str], table: ComparedTable, place: int) -> list[str]:
-    """With the number 0 for the text that stands for it where an ENUM has an empty member."""
-    column = table.read.column(table.columns[place].name)
-    zero = zero_text(column) if column.type == "enum" and column.members else ""
-    return ["0" if zero and text == f"'{zero}'" else text for text in texts]
-
-
-def _literals(array: pa.Array, plain: bool) -> list[str]:
-    """SQL literals of a column; `plain`: texts that are numbers, without quotes."""
-    found: list[bytes] = render([array], [b""], b"", [plain]).to_pylist()
-    return [text.decode() for text in found]

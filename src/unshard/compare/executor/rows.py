@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import MySQLdb
 import numpy as np
@@ -17,12 +17,19 @@ from unshard.dump.read import read_rows
 from unshard.errors import UnshardError
 from unshard.kernels.literals import hash_of, render
 from unshard.mysql.connection import READ_SECONDS, Endpoint, Side, connect, server_error
+from unshard.retry import rest, retrying
 from unshard.source.snapshot import ask, open_reader, start_snapshot
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants
 
-ATTEMPTS = 5
-"""How often a task is tried in all where a connection is lost; with its pauses that is some seconds."""
+PATIENCE_SECONDS = 20
+"""The seconds for which a server that is away is asked again: it may restart, or be replaced by another one."""
+
+_PAUSE_SECONDS = 0.5
+T = TypeVar("T")
+
+LOCK_WAIT_SECONDS = 3
+"""Time limit of a locking read that waits for a writer; it may have locked other rows already."""
 
 _TIMES = (
     "max_statement_time",
@@ -30,40 +37,60 @@ _TIMES = (
     "idle_transaction_timeout",
     "tidb_idle_transaction_timeout",
 )
-"""What would end a reader, by server: statements that take long, and a snapshot that rests while the source is read."""
+"""Limits that would end a reader, by server: for long statements, and for a snapshot that is idle meanwhile."""
 
 _UNKNOWN_VARIABLE = 1193
 _CLOSED = "SET @@session.sql_mode = '', @@session.time_zone = '+00:00'"
 
 
+def asked_again(operation: Callable[[], T]) -> T:
+    """Return the operation's result. It is tried again for PATIENCE_SECONDS where a server is out of reach or busy.
+
+    Raises what the last attempt raised.
+    """
+    attempts = int(PATIENCE_SECONDS / _PAUSE_SECONDS)
+    return retrying(operation, attempts=attempts, pause=lambda _: rest(_PAUSE_SECONDS))
+
+
 @dataclass(slots=True)
 class SideConnections:
-    """The connections of one task, one to each server, each with one view of its rows until the task ends."""
+    """The connections of one task, one to each server, each with one view of its rows until the task ends.
 
+    `snapshot=False`: each has an open transaction in its place, for reads that lock.
+    """
+
+    snapshot: bool = True
     _open: dict[tuple[Side, Endpoint], Any] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def get(self, endpoint: Endpoint, side: Side) -> Any:
-        """A connection that gives bytes. Raises SourceError, TargetError."""
+        """Return a connection that returns bytes, opened at its first use. Raises SourceError, TargetError."""
         found = self._open.get((side, endpoint))
         if found is None:
             try:
                 found = open_reader(endpoint, text=False) if side == "source" else open_target_reader(endpoint)
                 self._stack.callback(found.close)
-                start_snapshot(found)
+                if self.snapshot:
+                    start_snapshot(found)
+                else:
+                    ask(found, f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}")
+                    ask(found, "START TRANSACTION")
             except MySQLdb.Error as error:
                 raise server_error(error, endpoint, side, "opening a snapshot") from error
             self._open[side, endpoint] = found
         return found
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close all connections. Idempotent."""
         self._open.clear()
         self._stack.close()
 
 
 def open_target_reader(endpoint: Endpoint) -> Any:
-    """A connection to the target that reads rows as a source's reader does: UTC, no padding, repeatable reads."""
+    """Return a connection to the target that reads rows as a source's reader does.
+
+    Its settings are UTC, no padding, repeatable reads.
+    """
     connection = connect(endpoint, "target", text=False, patience_seconds=READ_SECONDS)
     ask(connection, _CLOSED)
     ask(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -79,7 +106,10 @@ def open_target_reader(endpoint: Endpoint) -> Any:
 def shard_batches(
     connections: SideConnections, table: ComparedTable, shard: ComparedShard, conditions: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a source table as the target should hold them. Raises what mapping and reading raise."""
+    """Yield the rows of a source table in the form that the target should have.
+
+    Raises the errors of mapping and reading.
+    """
     connection = connections.get(shard.endpoint, "source")
     try:
         for batch in read_rows(connection, shard.read, conditions):
@@ -93,34 +123,35 @@ def shard_batches(
 
 
 def as_target(batch: pa.RecordBatch, table: ComparedTable, shard: ComparedShard) -> pa.RecordBatch:
-    """Rows of a source table, with at least its `read` columns, as the target should hold them."""
+    """Return rows of a source table, with at least its `read` columns, in the form that the target should have."""
     if shard.mapping is not None:
         batch = apply_mapping(batch, shard.mapping)
-    return _in_form(append_constants(batch, shard.constants), table)
+    return in_form(append_constants(batch, shard.constants), table)
 
 
 def target_batches(
     connections: SideConnections, table: ComparedTable, conditions: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the target. Raises TargetError, DumpError."""
+    """Yield the rows of the target. Raises TargetError, DumpError."""
     connection = connections.get(table.endpoint, "target")
     try:
         for batch in read_rows(connection, table.read, conditions):
-            yield _in_form(batch, table)
+            yield in_form(batch, table)
     except MySQLdb.Error as error:
         raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
     except UnshardError as error:
         raise error.at(table=str(table.name)) from None
 
 
-def _in_form(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
+def in_form(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
+    """Return rows with at least the columns of the table, in the compared form."""
     names = [name.lower() for name in batch.schema.names]
     arrays = [canonical(batch.column(names.index(c.name.lower())), c.form) for c in table.columns]
     return pa.RecordBatch.from_arrays(arrays, [column.name for column in table.columns])
 
 
 def row_hashes(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> np.ndarray:
-    """A 64-bit hash of each row, or of these columns of it. Quotes and escapes keep values and NULL apart."""
+    """Return a 64-bit hash of each row, or of these columns of it. Quotes and escapes keep values and NULL apart."""
     arrays = batch.columns if names is None else [batch.column(name) for name in names]
     if not arrays:
         return np.zeros(len(batch), dtype=np.uint64)
@@ -129,7 +160,7 @@ def row_hashes(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> np.
 
 
 def key_literals(batch: pa.RecordBatch, table: ComparedTable) -> list[tuple[str, ...]]:
-    """The key of each row as SQL literals. A Python object for each: for rows that differ."""
+    """Return the key of each row as SQL literals. Each is a Python object: use it for rows that differ."""
     columns = []
     for name in table.key:
         bare = [table.read.column(name).type == "decimal"]

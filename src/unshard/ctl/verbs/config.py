@@ -1,9 +1,10 @@
-"""Verbs that show and carry configurations, and dmctl's old forms of them."""
+"""Verbs that show and carry configurations, and dmctl's old forms of them; and of secrets: passwords and tokens."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,14 +12,17 @@ from urllib.parse import quote
 
 import typer
 
-from unshard.api.verbs import Config, ConfigExport, OperateSource, StartTask, UpdateSource, UpdateTask
+from unshard.api.verbs import Config, ConfigExport, Encrypt, OperateSource, StartTask, UpdateSource, UpdateTask
+from unshard.config import secret as secrets
 from unshard.config.document import text_of
+from unshard.config.listener import Role, new_token
 from unshard.ctl.session import CtlSession, ask, conclude, guarded
 from unshard.ctl.words import source_id, task_name
 from unshard.errors import ClusterError, ConfigError, Where
 
 if TYPE_CHECKING:
     from unshard.ctl.client import MasterClient
+
 
 # `config export` and `config import`: all tasks and sources as files, in DM's layout.
 #
@@ -71,13 +75,13 @@ def import_from(folder: Path, client: MasterClient) -> dict[str, Any]:
 
 
 def file_name(name: str) -> str:
-    """A name as that of a file, whatever is in it; `.` at its begin and `/` would lead elsewhere."""
+    """Return a name as a file name, whatever is in it: a leading `.` and `/` would lead to other folders."""
     safe = quote(name, safe=" @,;=+")
     return f"%2E{safe[1:]}" if safe.startswith(".") else safe
 
 
 def _taken(answer: Mapping[str, Any]) -> bool:
-    """Whether it was done, or there is nothing to do: it was there already."""
+    """Return whether the request was done, or there was nothing to do."""
     if answer["result"]:
         return True
     refused = [one for one in answer.get("sources") or () if not one.get("result")]
@@ -171,7 +175,7 @@ def get_config(
     name: Name,
     path: Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE")] = None,
 ) -> None:
-    """dmctl's old form of `config`."""
+    """Run `config` in dmctl's old form."""
     _config(context, kind, name, path)
 
 
@@ -180,7 +184,7 @@ def get_task_config(
     name: Name,
     path: Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE")] = None,
 ) -> None:
-    """dmctl's old form of `config task`."""
+    """Run `config task` in dmctl's old form."""
     _config(context, "task", name, path)
 
 
@@ -206,6 +210,55 @@ def _config(context: typer.Context, kind: Kind, word: str, path: Path | None) ->
 
 
 def register(table: typer.Typer) -> None:
+    """Add the verbs of this module to the table."""
     table.add_typer(config, name="config")
     table.command("get-config", hidden=True)(get_config)
     table.command("get-task-config", hidden=True)(get_task_config)
+    table.command("encrypt")(encrypt)
+    table.command("token")(token)
+
+
+# Verbs of secrets: passwords for files, tokens for callers.
+
+
+def encrypt(
+    context: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="The password; default: ask for it, or read it from a pipe.")
+    ] = "",
+    key: Annotated[
+        str, typer.Option("--secret-key-path", metavar="FILE", help="Encrypt here, with this key, without a master.")
+    ] = "",
+) -> None:
+    """Encrypt a password with the cluster's key, for the `password` of a task or source file."""
+    session: CtlSession = context.obj
+    plain = text or _asked_for()
+    if not key:
+        ask(session, Encrypt(plaintext=plain))
+        return
+
+    def here() -> dict[str, Any]:
+        secrets.use_key(key)
+        return {"result": True, "msg": "", "ciphertext": secrets.encrypt(plain)}
+
+    conclude(session, Encrypt.verb, here)
+
+
+def _asked_for() -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt("password", hide_input=True, err=True))
+    plain = sys.stdin.readline().removesuffix("\n").removesuffix("\r")
+    if not plain:
+        raise typer.BadParameter("give the password, as a word or through a pipe")
+    return plain
+
+
+def token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name, as in the audit log.")],
+    role: Annotated[Role, typer.Argument(help="What the caller may do.")],
+) -> None:
+    """Create a token for a caller of master or worker. It is shown once, and kept nowhere; no master is asked."""
+    made, digest = new_token()
+    typer.echo(f"token: {made}")
+    typer.echo("for the token-file of the masters:")
+    typer.echo(f"  - {{name: {name}, role: {role}, sha256: {digest}}}")

@@ -8,8 +8,7 @@ import typer
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.ctl.session import CtlSession, conclude
-from unshard.ctl.verbs.arguments import TaskMaybe
-from unshard.ctl.words import ListGroup, source_ids, task_name
+from unshard.ctl.words import ListGroup, TaskMaybe, source_ids, task_name
 
 lock = typer.Typer(
     cls=ListGroup,
@@ -53,7 +52,10 @@ def unlock(
         bool, typer.Option("--force-remove", "-f", help="Remove the lock though its owner can't run the DDL.")
     ] = False,
     action: Annotated[
-        Literal["skip", "exec"], typer.Option("--action", "-a", help="Optimistic mode: exec lets the shard have it.")
+        Literal["skip", "exec"],
+        typer.Option(
+            "--action", "-a", help="Optimistic mode: exec lets the shard have it, skip leaves it out of the target."
+        ),
     ] = "skip",
     database: Annotated[
         str, typer.Option("--database", "-d", metavar="DB", help="Optimistic mode: the shard's schema.")
@@ -89,6 +91,7 @@ def unlock(
 
 
 def register(table: typer.Typer) -> None:
+    """Add the verbs of this module to the table."""
     table.add_typer(lock, name="shard-ddl-lock")
     table.command("show-ddl-locks", hidden=True)(list_)
     table.command("unlock-ddl-lock", hidden=True)(unlock)

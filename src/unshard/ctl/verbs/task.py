@@ -21,8 +21,7 @@ from unshard.api.verbs import (
 from unshard.config.document import text_of
 from unshard.config.files import load_files
 from unshard.ctl.session import CtlSession, ask, conclude, guarded
-from unshard.ctl.verbs.arguments import TaskFile, TaskMaybe
-from unshard.ctl.words import source_files, source_ids, task_name
+from unshard.ctl.words import TaskFile, TaskMaybe, source_files, source_ids, task_name
 
 StartTime = Annotated[
     str,
@@ -149,6 +148,7 @@ def query_status(
 
 
 def register(table: typer.Typer) -> None:
+    """Add the verbs of this module to the table."""
     table.command("check-task")(check_task)
     table.command("start-task")(start_task)
     table.command("pause-task")(pause_task)

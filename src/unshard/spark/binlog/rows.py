@@ -1,4 +1,4 @@
-"""Decoded batches as rows of the data source: what each column is in Spark, and how its values get there.
+"""Conversion of decoded batches to rows of the data source. Each column has one of these types in Spark.
 
 | column | in Spark |
 |---|---|
@@ -7,7 +7,7 @@
 | DECIMAL up to 38 digits | decimal; wider ones are strings |
 | FLOAT, DOUBLE | float, double |
 | BINARY, BLOB, BIT, GEOMETRY, VECTOR | binary |
-| everything else, temporal types too (zero dates have no place in Spark's) | string |
+| everything else, temporal types too (Spark's types have no zero dates) | string |
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ _OF_TABLE = (StructField("_schema", StringType(), False), StructField("_table", 
 _TEXTS = MapType(StringType(), StringType(), True)
 
 ALL_TABLES = StructType([*_CHANGE, *_OF_TABLE, *_PLACE, StructField("row", _TEXTS, False)])
-"""The rows of all tables: values by column name, as text; bytes as the SQL literal `x'…'`."""
+"""The schema for rows of all tables: values by column name, as text; bytes as the SQL literal `x'…'`."""
 
 META = tuple(field.name for field in (*_CHANGE, *_PLACE))
 
 
 def table_schema(table: Table) -> StructType:
-    """The schema of one table's rows.
+    """Return the schema of one table's rows.
 
-    Raises BinlogError for a column type that isn't handled, ConfigError CONFIG-011 for a column that is called like
-    one of ours.
+    Raises BinlogError for a column type that isn't supported, ConfigError CONFIG-011 for a column with the name of one
+    of ours.
     """
     clash = sorted({column.name for column in table.columns}.intersection(META))
     if clash:
@@ -81,6 +81,7 @@ def table_schema(table: Table) -> StructType:
 
 
 def spark_type(column: Column) -> DataType:
+    """Return the column's type in Spark, by the module's table."""
     if column.type == "decimal" and column.precision <= _WIDEST_DECIMAL:
         return DecimalType(column.precision, column.scale)
     kind = arrow_type(column)
@@ -91,19 +92,26 @@ def spark_type(column: Column) -> DataType:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Images of one table, with the offsets of their events. `absent` are columns that were not logged in them."""
+    """Row images of one table, with the offsets of their events.
+
+    `absent` are the columns that were not logged in them.
+    """
 
     table: Table
     batch: pa.RecordBatch
     absent: tuple[str, ...] = ()
 
     def slices(self, rows: int) -> Iterator[Images]:
+        """Yield the images in slices of at most `rows` rows."""
         for at in range(0, len(self.batch), rows):
             yield replace(self, batch=self.batch.slice(at, rows))
 
 
 def images_of(decoded: Decoded) -> Iterator[Images]:
-    """All that a range held. Where images lack columns, those before and after are by themselves."""
+    """Yield all images of a range.
+
+    If images lack columns, those before and those after a change are yielded separately.
+    """
     for table, batch in decoded:
         yield Images(table, batch)
     for partial in decoded.partial:
@@ -115,9 +123,9 @@ def images_of(decoded: Decoded) -> Iterator[Images]:
 
 
 def typed_rows(images: Images, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
-    """Images of one table in the columns of `wanted`; those that the table doesn't have are NULL.
+    """Return images of one table with the columns of `wanted`. Columns that the table doesn't have are NULL.
 
-    `log` is the file as bytes. Raises BinlogError 056 for a column of the log that `wanted` has no place for.
+    `log` is the file as bytes. Raises BinlogError 056 for a column of the binlog that `wanted` lacks.
     """
     table, batch = images.table, images.batch
     values = {column.name: _converted(column, batch.column(place)) for place, column in _placed(table)}
@@ -136,7 +144,7 @@ def typed_rows(images: Images, file: str, log: np.ndarray, wanted: pa.Schema) ->
 
 
 def all_rows(images: Images, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
-    """Images of one table in the columns of ALL_TABLES."""
+    """Return images of one table with the columns of ALL_TABLES."""
     table, batch = images.table, images.batch
     values = _places(images, file, log)
     values["_schema"] = pa.repeat(table.name.schema, len(batch))
@@ -156,7 +164,7 @@ def _offsets(batch: pa.RecordBatch) -> np.ndarray:
 
 
 def _places(images: Images, file: str, log: np.ndarray) -> dict[str, pa.Array]:
-    """The columns about the change itself; an event opens with its time in unix seconds, little-endian."""
+    """Return the columns about the change itself. An event begins with its time in Unix seconds, little-endian."""
     batch = images.batch
     absent = pa.scalar(list(images.absent) or None, pa.list_(pa.string()))
     offsets = _offsets(batch)
@@ -179,7 +187,10 @@ def _converted(column: Column, values: pa.Array) -> pa.Array:
 
 
 def _texts(table: Table, batch: pa.RecordBatch) -> pa.Array:
-    """A map a row, the columns in table order: all values of column 0, of column 1 …, then taken row by row."""
+    """Return one map for each row, with the columns in table order.
+
+    The values of all columns are concatenated, column by column, and then taken row by row.
+    """
     rows, count = len(batch), len(table.columns)
     columns = [_text(batch.column(place)) for place, _ in _placed(table)]
     by_row = (np.arange(rows)[:, None] + np.arange(count)[None, :] * rows).ravel()

@@ -1,6 +1,6 @@
-"""The data source itself: which files, which byte ranges, and the stream's offsets. Rows are made in rows.py.
+"""The data source itself: its files, byte ranges, and the stream's offsets. `rows.py` makes the rows.
 
-The driver walks the event headers and checks every checksum; each partition decodes one run of whole transactions.
+The driver walks the event headers and checks every checksum. Each partition decodes one run of whole transactions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from unshard.binlog.headers import read_format
-from unshard.binlog.mapped import mapped
+from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.position import Position
 from unshard.model.table import Table
-from unshard.spark.binlog.files import FileLog, open_log, stretches
-from unshard.spark.binlog.options import Options, read_options
+from unshard.spark.binlog.files import FileLog, Options, open_log, read_options, stretches
 from unshard.spark.binlog.rows import ALL_TABLES, all_rows, images_of, table_schema, typed_rows
 from unshard.spark.binlog.structures import Structures, newest_structure, server_structures
 
@@ -33,11 +31,14 @@ _ROWS_AT_ONCE = 50_000
 
 
 class BinlogDataSource(DataSource):  # type: ignore[misc]
-    """`format("binlog")`: the row changes in binlog or relay files, of one table with its columns, or of all.
+    """`format("binlog")`: a data source for the row changes in binlog or relay files.
 
-    Options: `path` (a file, a folder of binlog files, a relay folder), `table` (`schema.table`; else all),
-    `startingPosition` (`file:offset`), `host`, `port`, `user`, `password` (a server to read structures from; needed
-    where the binlog has no metadata), `rangeBytes` (log a partition), `maxBytesPerTrigger` (log a micro-batch).
+    It has the changes of one table, with the table's columns, or of all tables.
+
+    Options: `path` (a file, a folder of binlog files, a relay folder), `table` (`schema.table`; default: all tables),
+    `startingPosition` (`file:offset`), `host`, `port`, `user`, `password` (a server to read structures from; needed if
+    the binlog has no metadata), `rangeBytes` (bytes of binlog in a partition), `maxBytesPerTrigger` (bytes of binlog in
+    a micro-batch).
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -46,16 +47,22 @@ class BinlogDataSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
+        """Return the name for `spark.read.format`."""
         return "binlog"
 
     def schema(self) -> StructType:
-        """Raises BinlogError 057 where no event tells the table's structure and no server is given."""
+        """Return the schema.
+
+        Raises BinlogError 057 if no event describes the table's structure and no server is given.
+        """
         return ALL_TABLES if self._read.table is None else table_schema(self._structure)
 
     def reader(self, schema: StructType) -> BinlogReader:
+        """Return a reader of what the log has now."""
         return BinlogReader(self._read, schema, self._structures())
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:
+        """Return a reader that follows the log."""
         return BinlogStreamReader(self._read, schema, self._structures())
 
     @cached_property
@@ -70,7 +77,7 @@ class BinlogDataSource(DataSource):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class FileRange(InputPartition):  # type: ignore[misc]
-    """A run of whole transactions: bytes of one file."""
+    """A run of whole transactions: a range of bytes in one file."""
 
     path: str
     start: int
@@ -79,7 +86,7 @@ class FileRange(InputPartition):  # type: ignore[misc]
 
 
 class _RangeReader:
-    """What both readers do with a range, in a Spark task."""
+    """The base of both readers: finds the ranges on the driver, and reads a range in a Spark task."""
 
     def __init__(self, options: Options, schema: StructType, structures: Structures) -> None:
         self.options = options
@@ -117,13 +124,15 @@ class _RangeReader:
 
 
 class BinlogReader(_RangeReader, DataSourceReader):  # type: ignore[misc]
-    """One read of all that is there now."""
+    """Reads everything that is there now, once."""
 
     def partitions(self) -> Sequence[FileRange]:
+        """Return the ranges of the log from the start position to its present end."""
         log = open_log(self.options.path)
         return list(self.ranges(log, self.start(log), log.end()))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one partition; it runs in a task."""
         assert isinstance(partition, FileRange)
         return self.rows(partition)
 
@@ -134,16 +143,19 @@ class BinlogStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAv
     _limit: Position | None = None
 
     def initialOffset(self) -> dict[str, Any]:
+        """Return the start position, as an offset."""
         return _offset(self.start(open_log(self.options.path)))
 
     def getDefaultReadLimit(self) -> ReadLimit:
+        """Return the limit by `maxBytesPerTrigger`."""
         return ReadMaxBytes(self.options.trigger_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the log's present end as the last offset."""
         self._limit = open_log(self.options.path).end()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the last whole transaction within the limit."""
+        """Return the end of the last whole transaction within the limit."""
         log = open_log(self.options.path)
         most = None if isinstance(limit, ReadAllAvailable) else getattr(limit, "max_bytes", self.options.trigger_bytes)
         at, used = _position(start), 0
@@ -155,9 +167,11 @@ class BinlogStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAv
         return _offset(at)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[FileRange]:
+        """Return the ranges of the log between two offsets."""
         return list(self.ranges(open_log(self.options.path), _position(start), _position(end)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one partition; it runs in a task."""
         assert isinstance(partition, FileRange)
         return self.rows(partition)
 

@@ -1,8 +1,8 @@
-"""Which structure the rows of a table are read by: the server's, or what the binlog says of itself.
+"""The structures by which rows are read: the server's, or those that the binlog describes.
 
-Without a server the binlog must tell signs and charsets (`binlog_row_metadata=MINIMAL`, MySQL's default, does;
-MariaDB's default NO_LOG doesn't): a number's sign is never guessed. Names and ENUM members need FULL; else columns
-are `@1`, `@2` … and members their numbers.
+Without a server the binlog must contain signs and character sets (MySQL's default `binlog_row_metadata=MINIMAL` does;
+MariaDB's default NO_LOG doesn't), because a number's sign is never guessed. Names and ENUM members need FULL; otherwise
+columns are named `@1`, `@2` … and members are numbers.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.binlog.described import describe_table, undescribed
-from unshard.binlog.headers import read_format
-from unshard.binlog.mapped import mapped
+from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.rows import RoutedStatement, decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
@@ -20,8 +19,7 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table, table_names
-from unshard.spark.binlog.files import FileLog, stretches
-from unshard.spark.binlog.options import Options
+from unshard.spark.binlog.files import FileLog, Options, stretches
 from unshard.sync.source_log.reader import TransactionRows
 
 _NEEDED = frozenset({"signs", "charsets"})
@@ -29,19 +27,25 @@ _NEEDED = frozenset({"signs", "charsets"})
 
 @dataclass(frozen=True)
 class Structures:
-    """The structures of one reader; `known` are the server's, None without one. `only` keeps it to one table."""
+    """The structures of one reader.
+
+    `known` are the server's, None without a server. `only` is the one table to read, None for all.
+    """
 
     only: TableName | None
     known: Mapping[TableName, Table] | None = field(default=None, repr=False)
 
     def of_server(self, name: TableName | None) -> Table:
-        """Raises BinlogError 057 where the server has no such table."""
+        """Return the server's structure of a table. Raises BinlogError 057 if the server has no such table."""
         if name is None or self.known is None or name not in self.known:
             raise BinlogError("BINLOG-057", Where(table=str(name)), "the server has no such table")
         return self.known[name]
 
     def wanted(self, file: str) -> RoutedStatement:
-        """The choice for `decode_range` over `file`. Raises BinlogError 057 for a table that nothing describes."""
+        """Return the choice of tables for `decode_range` over `file`.
+
+        It raises BinlogError 057 for a table that nothing describes.
+        """
         described: dict[TableMap, Table] = {}
 
         def choose(table_map: TableMap, offset: int) -> Table | None:
@@ -57,7 +61,10 @@ class Structures:
 
 
 def described_table(table_map: TableMap, position: str) -> Table:
-    """What the event tells. Raises BinlogError 057 where signs or charsets are missing."""
+    """Return the structure that a TABLE_MAP event describes.
+
+    Raises BinlogError 057 if it lacks signs or character sets.
+    """
     missing = undescribed(table_map) & _NEEDED
     where = Where(table=str(table_map.name), position=position)
     if missing:
@@ -66,7 +73,7 @@ def described_table(table_map: TableMap, position: str) -> Table:
 
 
 def server_structures(options: Options) -> Structures:
-    """The structures that the server has now; of one table, or of all."""
+    """Return the structures that the server has now, of one table or of all."""
     assert options.server is not None
     with session(options.server, "source") as connection:
         names = (options.table,) if options.table is not None else table_names(connection)
@@ -76,7 +83,7 @@ def server_structures(options: Options) -> Structures:
 
 
 def newest_structure(options: Options, log: FileLog) -> Table:
-    """The table as the last rows of it in the log have it. Raises BinlogError 057 where it has none."""
+    """Return the table's structure at its last rows in the log. Raises BinlogError 057 if the log has no rows of it."""
     for file in reversed(log.files()):
         start = options.start if options.start is not None and options.start.file == file else None
         single = FileLog(log.folder, file)
@@ -93,7 +100,7 @@ def newest_structure(options: Options, log: FileLog) -> Table:
 
 
 def _last_map(rows: TransactionRows, name: TableName | None) -> tuple[TableMap | None, str]:
-    """The last TABLE_MAP of that table in a stretch, and where it stands. No row is decoded."""
+    """Return the last TABLE_MAP of that table in a range, and its position. No row is decoded."""
     found: tuple[TableMap | None, str] = None, ""
 
     def note(table_map: TableMap, offset: int) -> None:

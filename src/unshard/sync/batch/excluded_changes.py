@@ -1,14 +1,14 @@
-"""Row changes that are left out of a batch, in every attempt at it the same ones: mostly an operator says so.
+"""Row changes that are excluded from a batch, the same ones in every attempt at it; mostly an operator excludes them.
 
 They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
-*filter* (`LeftOutRows`), and never met again. Where chunks are applied already, which hold what the changes came to
-until then, they are taken out behind the exchange (`ExclusionEpoch`): chunks that are applied stay as they are and are
-counted; what is left is compacted and cut anew without them, and without all that those chunks hold.
+*filter* (`LeftOutRows`), and go no further. Where chunks are applied already, which include the effect of the changes,
+they are excluded after the exchange (`ExclusionEpoch`): chunks that are applied stay as they are and are counted. The
+rest is compacted and cut anew, without the excluded changes and without all that those chunks hold.
 
 | a key's changes in the batch | in an applied chunk | what of them is applied |
 |---|---|---|
-| with or without one that is left out | yes | as it was: the operator came too late for it |
-| with one that is left out | no | the others |
+| with or without one that is excluded | yes | what was applied: the operator came too late for it |
+| with one that is excluded | no | the others |
 | all others | no | all |
 """
 
@@ -25,7 +25,7 @@ import pyarrow as pa
 from unshard.model.table import Table
 
 OPERATOR, MOVED = "operator", "moved between shards"
-"""Why changes are left out, as the ledger counts them: a human said so; their rows have gone to another shard."""
+"""Why changes are excluded, as the ledger counts them: by an operator; because their rows moved to another shard."""
 
 Seqs = tuple[tuple[int, int], ...]
 """Numbers of changes, as (first, last) of each run of them."""
@@ -33,7 +33,7 @@ Seqs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRows:
-    """The rule of step *filter* (`transform.row_filter.RowFilter`)."""
+    """The rule of step *filter* that excludes changes by number (a `transform.event_filter.RowFilter`)."""
 
     seqs: Seqs
     rule: str = OPERATOR
@@ -43,21 +43,21 @@ class LeftOutRows:
         return {"rule": self.rule, "seqs": self.seqs}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        """Both images of an UPDATE have one number."""
+        """Return which images are dropped; both images of an UPDATE have one number."""
         del table, absent
         return within(images.column(1).to_numpy(zero_copy_only=False), self.seqs)
 
 
 @dataclass(frozen=True, slots=True)
 class ExclusionEpoch:
-    """Changes that are left out from when `base` chunks of each partition were applied."""
+    """Changes that are excluded from the time when `base` chunks of each partition were applied."""
 
     seqs: Seqs
     base: tuple[int, ...]
 
 
 def within(seq: np.ndarray, seqs: Seqs) -> np.ndarray:
-    """Which of the numbers are meant."""
+    """Return which of the numbers are in `seqs`."""
     found = np.zeros(len(seq), dtype=bool)
     for first, last in seqs:
         found |= (seq >= first) & (seq <= last)
@@ -65,14 +65,14 @@ def within(seq: np.ndarray, seqs: Seqs) -> np.ndarray:
 
 
 def without(rows: pa.Table, done: pa.Table, *, compacted: bool) -> pa.Table:
-    """The rows whose effect is not among those of `done`."""
+    """Return the rows whose effect is not among those of `done`."""
     return rows.filter(pa.array(~_among(rows, done, compacted=compacted))).combine_chunks()
 
 
 def _among(rows: pa.Table, done: pa.Table, *, compacted: bool) -> np.ndarray:
-    """Whether `done` has what a row comes to: free compacted ones by their key, others by their own number.
+    """Return whether `done` has the effect of each row: free compacted rows are compared by key, others by number.
 
-    A Python object a row: batches with an operator are rare.
+    It makes a Python object a row, because batches with an operator are rare.
     """
     there = set(_names(done, compacted=compacted)) if len(done) else set()
     return np.fromiter((name in there for name in _names(rows, compacted=compacted)), dtype=bool, count=len(rows))
@@ -85,7 +85,7 @@ def _names(rows: pa.Table, *, compacted: bool) -> Iterator[tuple[Any, ...]]:
 
 
 def runs(seqs: Sequence[int]) -> Seqs:
-    """Sorted numbers as runs."""
+    """Return numbers as sorted runs."""
     numbered = enumerate(sorted(set(seqs)))
     groups = (list(group) for _, group in itertools.groupby(numbered, lambda pair: pair[1] - pair[0]))
     return tuple((group[0][1], group[-1][1]) for group in groups)

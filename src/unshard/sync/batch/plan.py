@@ -1,15 +1,22 @@
-"""What a batch is: ranges of relay files, the tables in them, and how their rows are shared out.
+"""The plan of a batch: ranges of relay files, the tables in them, and how their rows are distributed.
 
-A `BatchPlan` is all that a task gets, and two attempts at one batch get equal plans: same ranges, partitions
-and chunk sizes, hence the same chunks in the same order.
+A `BatchPlan` is all that a task gets. Two attempts at one batch get equal plans: the same ranges, partitions and chunk
+sizes, and therefore the same chunks in the same order.
+
+To tasks on machines that can't read the relay log the bytes of a batch are shipped with the plan. A task puts them at
+their offsets in memory of the file's length. The rest of that memory is never touched, and takes no room.
 """
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from unshard.binlog.headers import HEADER_LENGTH, mapped
 from unshard.binlog.payload import PayloadPart
-from unshard.model.missing import OnMissingRow
+from unshard.config.units import OnMissingRow
+from unshard.errors import EngineError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
@@ -23,10 +30,11 @@ from unshard.transform.extract import Constant, with_constants
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`.
+    """Bytes `start` to `end` of the relay file at `path`, whose binlog name is `file`.
 
-    `maps` are offsets of TABLE_MAPs before `start` that its first rows need. With a `part` it is that of one payload.
-    `carried` are the bytes themselves, by offset, for tasks that can't read the file; empty where they can.
+    Changes in it are numbered from `seq_base`. `maps` are the offsets of TABLE_MAPs before `start` that its first rows
+    need. With a `part` the range is a part of one TRANSACTION_PAYLOAD. `carried` are the bytes themselves, by offset,
+    for tasks that can't read the file; empty for those that can.
     """
 
     path: str
@@ -41,10 +49,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ConflictKey:
-    """A unique key of a target: rows that share a value of it may not pass each other.
+    """A unique key of a target: rows that share a value of it must keep their order.
 
-    `prefixes` holds, by column, the indexed length or 0, `forms` what its values are compared as (`sync.causality`):
-    `exact`, `trimmed` or `folded`.
+    `prefixes`: by column, the indexed length or 0. `forms`: by column, the form in which its values are compared
+    (`sync.steps.causality`): `exact`, `trimmed` or `folded`.
     """
 
     columns: tuple[str, ...]
@@ -53,23 +61,30 @@ class ConflictKey:
 
     @property
     def exact(self) -> bool:
-        """Whether equal values have equal texts."""
+        """True if equal values have equal texts."""
         return not any(self.prefixes) and set(self.forms) == {"exact"}
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPlan:
-    """How one target table is written.
+    """The way in which one target table is written.
 
-    `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
-    table lives in one partition and keeps the order of all of its changes. Where the key alone doesn't tell which
-    changes may pass each other, `ties` are all unique keys, and step *causality* finds those that keep their order.
-    Ordered tables of one `family`, which foreign keys connect, keep their order among each other.
-    `why` tells people by what a row is found, and which changes keep their order.
-    `bytewise` are key columns whose text has to be compared byte by byte, `documents`
-    those that the target holds as JSON, `doubles` those that are FLOAT in the source and DOUBLE here, `times` those of
-    `columns` that it may renew by itself with an UPDATE, `enums` those that may hold an ENUM's error value, `zeros`
-    those of them with an empty member, with the text that the error value has instead (`mysql.types.zero_text`).
+    | field | what |
+    |---|---|
+    | `id` | the number of the target in the batch |
+    | `columns` | the columns that are written |
+    | `key` | those by which a row is found; all columns where there is no key (`keyless`) |
+    | `ordered` | all changes of the table are in one partition and keep their order |
+    | `bytewise` | key columns whose text is compared byte by byte |
+    | `documents` | key columns that the target holds as JSON |
+    | `doubles` | key columns that are FLOAT in the source and DOUBLE in the target |
+    | `times` | written columns that the target may renew by itself with an UPDATE |
+    | `enums` | written columns that may hold an ENUM's error value |
+    | `zeros` | those of them with an empty member, with the error value's text instead (`mysql.types.zero_text`) |
+    | `ties` | all unique keys, where the key alone doesn't decide which changes keep their order (step *causality*) |
+    | `family` | ordered tables of one family, which foreign keys connect, keep their order among each other |
+    | `locked_upserts` | the table has several unique keys, and an upsert finds an existing row by `key` first |
+    | `why` | says by what a row is found, and which changes keep their order |
     """
 
     id: int
@@ -86,36 +101,38 @@ class TargetPlan:
     zeros: tuple[tuple[str, str], ...] = ()
     ties: tuple[ConflictKey, ...] = ()
     family: TableName | None = None
+    locked_upserts: bool = False
     why: str = field(default="", compare=False)
 
     @property
     def tied(self) -> bool:
-        """Whether step *causality* has to look at the table."""
+        """True if step *causality* has to look at the table."""
         return bool(self.ties) and not self.ordered
 
     @property
     def order_name(self) -> bytes:
-        """What the partition of the table follows from, as long as all of it is ordered."""
+        """The name from which the table's partition follows if all of it is ordered."""
         return str(self.family or self.name).encode()
 
     @property
     def by_condition(self) -> bool:
-        """Whether an UPDATE finds its row by WHERE, and is no upsert.
+        """True if an UPDATE finds its row by WHERE, and is no upsert.
 
-        An upsert could meet another row by a second key. And TiDB's VALUES() makes the empty member out of an ENUM's
-        number 0.
+        An upsert could change another row by a second key, unless its own row is locked. And TiDB's VALUES() turns an
+        ENUM's number 0 into its empty member.
         """
-        return len(self.ties) > 1 or bool(self.zeros)
+        return (len(self.ties) > 1 and not self.locked_upserts) or bool(self.zeros)
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot), those
-    from `until` on are not for the batch.
+    """An upstream table in a batch.
 
-    `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
-    known in batches with such images only. `filters` are asked in order; the first that drops a change is counted.
-    `constants` are columns of the target that the source's names fill. `id` numbers the tables of a batch.
+    `mapping`: the column mapping of its rows. Its events before `after` are in the target already, by a later snapshot;
+    those from `until` on are not for the batch. `defaults`: by column, the SQL text that an INSERT uses for a column
+    that its row image lacks; known only in batches with such images. `filters` are asked in order, and the first that
+    drops a change is counted. `constants`: columns of the target with one value for all rows of the table. `id` numbers
+    the tables of a batch.
     """
 
     table: Table
@@ -129,23 +146,26 @@ class TablePlan:
     id: int = 0
 
     def takes(self, file: str, offset: int) -> bool:
-        """Whether the table's event at that place is for the batch."""
+        """Return whether the table's event at that position is for the batch."""
         if self.after is None and self.until is None:
             return True
         place = Position(file, offset)
         return (self.after is None or place >= self.after) and (self.until is None or place < self.until)
 
     def mapped(self) -> TablePlan:
-        """The plan for images behind step *map*, which has laid the constants beside the table's own columns."""
+        """Return the plan for images after step *map*, which has added the constants to the table's own columns."""
         return replace(self, table=with_constants(self.table, self.constants), mapping=None, constants=())
 
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:
-    """How a batch is cut: fixed for the batch when it is planned, kept in its plan.
+    """The shape of a batch. It is decided when the batch is planned, and stored in its plan.
 
-    A batch of more than `slice_bytes` (a single large transaction) is decoded and applied slice by slice, so that
-    memory holds one slice; 0 never does.
+    `partitions`: their number. `chunk_rows`, `chunk_bytes`: the most of one chunk. `compact`: whether step *compact*
+    runs. `multiple_rows`: whether a statement may hold many rows. A batch of more than `slice_bytes`, which is a single
+    large transaction, is decoded and applied slice by slice, so that memory holds one slice at a time; 0: never.
+    `locked_upserts`: UPDATEs of free rows of tables with several unique keys are upserts, where
+    `TargetPlan.locked_upserts` allows it.
     """
 
     partitions: int
@@ -154,24 +174,27 @@ class BatchShape:
     compact: bool = True
     multiple_rows: bool = True
     slice_bytes: int = 0
+    locked_upserts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """One batch of one source, ready to run. `shares` is how many tasks divide the partitions.
+    """One batch of one source, ready to run.
 
-    `row_events` is what the index counted in its ranges.
+    `epoch`, `batch_id`: the claim and the number under which receipts are written. `begin`, `end`: its range of the
+    log. `ranges`: the bytes to decode. `checksum`: the events end with one. `shares`: the number of tasks among which
+    the partitions are divided. `row_events`: their number in the ranges, as the index counted them. `shuffled`: rows
+    are moved between tasks. The ranges of a `sliced` batch are applied one after the other, those of any other all at
+    once. A `safe` batch may meet rows that have its changes already, or later ones, and is written so that this does no
+    harm. Without `receipts` (at-least-once delivery) every attempt applies all chunks. `on_missing_row` does not affect
+    the cutting, and may have changed when the batch is taken up again.
 
-    The ranges of a `sliced` batch are applied one after the other, those of any other all at once. A `safe` batch may
-    meet rows that have its changes already, or later ones: it is written so that this changes nothing. Without
-    `receipts` (at-least-once delivery) chunks are applied by every attempt. `on_missing_row` is no part of how it is
-    cut: it may be another one when the batch is taken up again.
-
-    `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit; they are
-    given when it is run, and change nothing of what is written. `gate` holds the limits of all who write to the target.
-    A slice that is a job of its own goes on from the chunks that each partition has had `before`.
-    `operators` are those that leave changes out of it, by a filter of its tables, or by `stages` where it was open
-    already.
+    `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit. They are set
+    when it is run, and do not affect what is written. `gate` holds the limits of all who write to the target.
+    `operators` are those that exclude changes from it: by a filter of its tables, or by `stages` where the batch was
+    open already. A slice that is a job of its own goes on after the chunks that each partition has had `before`.
+    With `reports_keys` its tasks report which keys they have changed. A batch that runs `here` is small: the driver's
+    process runs its only task.
     """
 
     source: str
@@ -198,23 +221,79 @@ class BatchPlan:
     stages: tuple[ExclusionEpoch, ...] = ()
     operators: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
+    reports_keys: bool = False
+    here: bool = False
+
+    @property
+    def writer(self) -> str:
+        """The owner of the connections that write the batch (`target.writer`)."""
+        return writer_name(self.meta, self.source, self.epoch) if self.here else ""
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
-        """Ranges that are decoded, compacted and applied together, in order."""
+        """Return the ranges that are decoded, compacted and applied together, in order."""
         return tuple((piece,) for piece in self.ranges) if self.sliced else (self.ranges,)
 
     def by_name(self) -> dict[TableName, TablePlan]:
+        """Return the plans of its tables by upstream name."""
         return {plan.table.name: plan for plan in self.tables}
 
     def targets(self) -> dict[int, TargetPlan]:
+        """Return the plans of its target tables by id."""
         return {plan.target.id: plan.target for plan in self.tables}
 
     def partitions_of(self, share: int) -> tuple[int, ...]:
-        """The partitions that task number `share` applies."""
+        """Return the partitions that task number `share` applies."""
         return tuple(range(share, self.shape.partitions, self.shares))
 
 
 def seqs_for(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
-    """The changes that are left out for that of a batch from its beginning on: the same for all of its tables."""
+    """Return the changes that a rule excludes from a batch since its beginning; they are the same for all tables."""
     rules = tables[0].filters if tables else ()
     return tuple(run for one in rules if isinstance(one, LeftOutRows) and one.rule == rule for run in one.seqs)
+
+
+def writer_name(meta: MetaTables, source: str, epoch: int) -> str:
+    """Return the owner of the connections by which the driver's process writes rows of a source that it has claimed."""
+    return f"{meta.schema}/{meta.task}/{source}/{epoch}"
+
+
+# The bytes of a batch, shipped with the plan to tasks on machines that can't read the relay log.
+
+
+LARGEST_CARRIED = 96 << 20
+"""The most bytes of log in one job. Spark Connect takes messages of 128 MiB."""
+
+_LENGTH_AT = 9
+
+
+def carried(plan: BatchPlan) -> BatchPlan:
+    """Return the plan with the bytes of its ranges. Raises EngineError ENGINE-011 where they are too many for a job."""
+    ranges = tuple(with_bytes(piece) for piece in plan.ranges)
+    size = sum(len(data) for piece in ranges for _, data in piece.carried)
+    if size > LARGEST_CARRIED:
+        where = Where(source=plan.source, position=str(plan.begin), file=ranges[0].path)
+        values = {"size": size >> 20, "limit": LARGEST_CARRIED >> 20, "folder": str(Path(ranges[0].path).parent)}
+        raise EngineError("ENGINE-011", where, values=values)
+    return replace(plan, ranges=ranges)
+
+
+def opened(piece: Range) -> mmap.mmap:
+    """Return the file of a range as far as the range needs it. Raises OSError or ValueError where it can't be read."""
+    if not piece.carried:
+        return mapped(Path(piece.path), piece.end)
+    data = mmap.mmap(-1, piece.end)
+    for offset, found in piece.carried:
+        data[offset : offset + len(found)] = found
+    return data
+
+
+def with_bytes(piece: Range) -> Range:
+    """Return the range with all bytes that decoding it reads."""
+    log = mapped(Path(piece.path), piece.end)
+    spans = [(offset, bytes(log[offset : _end_of_event(log, offset)])) for offset in piece.maps]
+    return replace(piece, carried=(*spans, (piece.start, bytes(log[piece.start : piece.end]))))
+
+
+def _end_of_event(log: mmap.mmap, offset: int) -> int:
+    assert offset + HEADER_LENGTH <= len(log), "the index has seen the event"
+    return offset + int.from_bytes(log[offset + _LENGTH_AT : offset + _LENGTH_AT + 4], "little")

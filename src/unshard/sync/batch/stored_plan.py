@@ -1,4 +1,4 @@
-"""The plan of a batch of rows as it is stored in the target, and the digests by which a later process knows it again.
+"""The plan of a batch of rows as it is stored in the target, and the digests by which a later process checks it.
 
 | key | there | what |
 |---|---|---|
@@ -8,11 +8,11 @@
 | `shape` | always | how the batch is cut |
 | `tables` | always | by source table, the digest of all that decides how its rows become SQL |
 | `safe` | always | whether it is written in safe mode |
-| `moved` | with rows that moved between shards | the changes that are left out for it, as (first, last) of each run |
-| `operators`, `left_out`, `stages` | with operators | their numbers, and the changes that they leave out |
+| `moved` | with rows that moved between shards | the changes that are excluded for it, as (first, last) of each run |
+| `operators`, `left_out`, `stages` | with operators | their numbers, and the changes that they exclude |
 | `xid` | for a prepared transaction | its name |
 | `group` | in a re-sync of a sharding group | schema and table of the target |
-| `end_gtid` | always | the set behind the batch |
+| `end_gtid` | always | the GTID set after the batch |
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unshard.errors import Where
@@ -47,7 +47,7 @@ class StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class RowsRecord:
-    """The stored plan of an open batch of rows; its fields are the module's table."""
+    """The stored plan of an open batch of rows; the module's table has its fields. `digests` is `tables` there."""
 
     version: int
     ranges: tuple[StoredRange, ...]
@@ -64,11 +64,12 @@ class RowsRecord:
 
     @classmethod
     def of(cls, batch: OpenBatch) -> RowsRecord:
-        """The plan of an open batch whose `kind` is `KIND`. Raises SyncError SYNC-075 for one of a later version."""
+        """Return the plan of an open batch whose `kind` is `KIND`. Raises SyncError SYNC-075 for a later version's."""
         form = batch.plan
         version = version_of(form, "the open batch", Where(position=f"{batch.begin} to {batch.end}"))
         if version == 1:
-            ranges, shape = (tuple(StoredRange(*one) for one in form["ranges"])), BatchShape(*form["shape"])
+            ranges = tuple(StoredRange(*one) for one in form["ranges"])
+            shape = replace(BatchShape(*form["shape"]), locked_upserts=False)
         else:
             ranges = tuple(StoredRange(one["file"], one["start"], one["end"]) for one in form["ranges"])
             shape = _shape_of(form["shape"])
@@ -89,7 +90,7 @@ class RowsRecord:
 
 
 def record_of(plan: BatchPlan, xid: str = "", group: TableName | None = None) -> dict[str, Any]:
-    """What is stored with a batch before anything of it is applied, but for `end_gtid`. JSON-ready."""
+    """Return the form that is stored before anything of a batch is applied, except `end_gtid`. JSON-ready."""
     form = {
         "kind": KIND,
         "ranges": [{"file": one.file, "start": one.start, "end": one.end} for one in plan.ranges],
@@ -111,14 +112,15 @@ def record_of(plan: BatchPlan, xid: str = "", group: TableName | None = None) ->
 
 
 def digests(plan: BatchPlan, version: int = VERSION) -> dict[str, str]:
-    """The digest of each table of the batch, by its name."""
+    """Return the digest of each table of the batch, by its name."""
     return {str(table.table.name): digest(table, version) for table in plan.tables}
 
 
 def digest(plan: TablePlan, version: int = VERSION) -> str:
-    """A digest of all that decides how rows become SQL; equal in every attempt at a batch.
+    """Return a digest of all that decides how rows become SQL; it is equal in every attempt at a batch.
 
-    How much a column takes is no part of it: a target that was too narrow is widened while the batch is open.
+    It does not cover the lengths of the target's columns: a target that was too narrow is widened while the batch is
+    open.
     """
     form = _digested_1(plan) if version == 1 else _digested(plan)
     return hashlib.sha256(json.dumps(form).encode()).hexdigest()[:16]
@@ -126,7 +128,8 @@ def digest(plan: TablePlan, version: int = VERSION) -> str:
 
 def _digested(plan: TablePlan) -> dict[str, Any]:
     target = plan.target
-    return {
+    upserts = {"locked_upserts": True} if target.locked_upserts else {}
+    return upserts | {
         "columns": [[one.name, one.definition, one.collation, one.generated] for one in plan.table.columns],
         "target": [target.name.schema, target.name.table],
         "written": target.columns,
@@ -151,7 +154,7 @@ def _plain(value: str | int | float | bytes | None) -> str | int | float | dict[
 
 
 def _digested_1(plan: TablePlan) -> list[Any]:
-    """What version 1 made its digest of: texts of Python's `repr`, under the names that its classes had."""
+    """Return the form of version 1's digest: texts of Python's `repr`, under the names that its classes had then."""
     target = plan.target
     written = [plan.mapping.mark if plan.mapping else None, [(one.column.name, one.value) for one in plan.constants]]
     filters = ", ".join(map(_filter_1, plan.filters)) + ("," if len(plan.filters) == 1 else "")
@@ -195,6 +198,7 @@ def _shape_form(shape: BatchShape) -> dict[str, Any]:
         "compact": shape.compact,
         "multiple_rows": shape.multiple_rows,
         "slice_bytes": shape.slice_bytes,
+        "locked_upserts": shape.locked_upserts,
     }
 
 
@@ -206,6 +210,7 @@ def _shape_of(form: Mapping[str, Any]) -> BatchShape:
         form["compact"],
         form["multiple_rows"],
         form["slice_bytes"],
+        form.get("locked_upserts", False),  # older plans don't have it
     )
 
 

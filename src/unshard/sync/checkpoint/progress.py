@@ -1,4 +1,4 @@
-"""Where a source stands: what is read and applied, how much of it is durable, and whether that may be in doubt."""
+"""The progress of one source: what is read and applied, how much of it is durable, and whether that may be in doubt."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.safe_mode import Delivery, SafeMode
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
 from unshard.sync.status import Meter
-from unshard.target.checkpoint import Checkpoint, TableCheckpoint
-from unshard.target.prepared_xa import PreparedXa
+from unshard.target.checkpoint import Checkpoint, PreparedXa, TableCheckpoint
 
 
 @dataclass(slots=True)
 class SyncProgress:
-    """The place of one source's sync, in memory and in the target. Used by the sync unit's thread.
+    """The progress of one source's sync, in memory and in the target. Used by the sync unit's thread.
 
-    `at` is how far the log is read and applied, `saved` the checkpoint. `in_hand` is the end of a batch without
-    receipts that is being applied. `take_changes` gives what the checkpoint has to record of tables, once.
+    `at`: the location up to which the log is read and applied. `saved`: the checkpoint. `flush_seconds`: the interval
+    between two checkpoints. `in_hand`: the end of a batch without receipts that is being applied. `take_changes`
+    returns what the checkpoint must record of tables, once. `safe`: the state of safe mode.
     """
 
     source: str
@@ -40,7 +40,7 @@ class SyncProgress:
     _saved_time: float = 0.0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Be at a checkpoint. Raises SyncError SYNC-045."""
+        """Go to a checkpoint. Raises SyncError SYNC-045."""
         self.turn(safe_mode.begin(self.delivery, checkpoint, self.source))
         self.in_hand = None
         self.at = self.saved = checkpoint.location
@@ -48,59 +48,63 @@ class SyncProgress:
         self._tell()
 
     def arrive(self, end: Location) -> None:
-        """All before `end` is done with; the checkpoint follows when its interval is over, or safe mode ends."""
+        """Mark all before `end` as applied. The checkpoint follows when its interval is over or safe mode ends."""
         self.at = end
         if (safe := self.safe.passed(end.position)) != self.safe:
             self.turn(safe)
-            self.move(end)  # now: after a crash the exit point would else be taken for good, and what follows for new
+            # at once: after a crash the exit point on record would say that what follows was not applied before
+            self.move(end)
         self._tell()
         self.save_in_time()
 
     def idle(self) -> None:
-        """Nothing lies behind this place for now: the clock goes on."""
+        """Mark that nothing comes after this location for now. The checkpoint follows when its interval is over."""
         self._tell()
         self.save_in_time()
 
     def arrived_durably(self, end: Location) -> None:
-        """The same where the transaction that finished it has moved the checkpoint."""
+        """Do as `arrive` where the transaction that finished the work has moved the checkpoint."""
         self.saved = end
         self.arrive(end)
 
     def close(self, end: Location, account: Account, xid: str = "", also: Also = nothing) -> None:
-        """Move the checkpoint to the end of the open batch, with what became of it."""
+        """Move the checkpoint to the end of the open batch, with the batch's row counts."""
         self.turn(self.safe.passed(end.position))
         self.store.close(end, self.take_changes(end.position), account, xid, also=also)
         self._saved_at(end)
 
     def move(self, to: Location, also: Also = nothing) -> None:
-        """Move the checkpoint, now."""
+        """Move the checkpoint at once."""
         self.store.move(to, self.take_changes(to.position), also=also)
         self._saved_at(to)
 
     def save(self) -> None:
-        """Make a move without receipts durable; at most so much is read again after a crash."""
+        """Move the checkpoint to `at`. It bounds what is read again after a crash."""
         if self.saved != self.at:
             self.move(self.at)
         self._saved_time = time.monotonic()
 
     def save_in_time(self) -> None:
+        """Save if the checkpoint's interval is over."""
         if time.monotonic() - self._saved_time > self.flush_seconds:
             self.save()
 
     def cross_xa(self, end: Location, prepared: PreparedXa | None = None, xid: str = "") -> None:
-        """Move the checkpoint, at once, over a place where an XA transaction is prepared or ends."""
+        """Move the checkpoint at once over the position where an XA transaction is prepared or ends."""
         self.store.move(end, self.take_changes(end.position), prepared, xid)
         self._saved_at(end)
         self.arrive(end)
 
     def turn(self, safe: SafeMode) -> None:
+        """Set the state of safe mode, and the exit point that the next checkpoint records."""
         self.safe = safe
         self.store.exit_point = safe.exit_point
 
     def apply_in_doubt(self, begin: Position, end: Location) -> None:
-        """Changes from `begin` to `end` are applied now, and nothing but the next checkpoint will tell that they are.
+        """Note that changes from `begin` to `end` are being applied, and that only the next checkpoint will have it.
 
-        Behind the exit point safe mode is off, also after a crash: so it must not lie inside of them.
+        After the exit point safe mode is off, also after a crash, so the exit point must not lie between `begin` and
+        `end`.
         """
         exit_point = self.safe.exit_point
         if exit_point is not None and begin < exit_point.location.position < end.position:
@@ -109,17 +113,21 @@ class SyncProgress:
         self.in_hand = end
 
     def leave(self) -> None:
-        """The end in good order: at least once, an exit point at the checkpoint says that nothing lies behind it."""
+        """End in good order.
+
+        With at-least-once delivery, an exit point at the checkpoint records that nothing after the checkpoint is
+        applied.
+        """
         if not self.delivery.exactly_once and not self.safe.timed(time.monotonic()):
             self.turn(self.safe.beyond(self.at, ""))
             self.move(self.at)
         self.save()
 
     def leave_by(self, error: UnshardError) -> None:
-        """The end by an error: at least once, the exit point tells how far the target may be.
+        """End by an error. With at-least-once delivery, record an exit point up to which the target may be.
 
-        Without it, for the target may be out of reach or another process own the source, the next start counts on
-        the clock.
+        If that fails, because the target is out of reach or another process owns the source, the next start uses the
+        clock.
         """
         if self.delivery.exactly_once:
             return
@@ -132,7 +140,7 @@ class SyncProgress:
             log.warning("no exit point recorded", error=str(failure), after=str(error))
 
     def _tell(self) -> None:
-        # the place at last: who sees it takes all else that is told for that of this place
+        # the location comes last: a reader who sees it takes the other values as of this location
         self.meter.safe_mode = "; ".join(self.safe.reasons(self.at.position, time.monotonic()))
         self.meter.location = self.at
 

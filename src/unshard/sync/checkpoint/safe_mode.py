@@ -1,4 +1,4 @@
-"""Safe mode: when it is on and why. Pure; times are seconds of a monotonic clock.
+"""Safe mode: when it is on, and why. Pure; times are seconds of a monotonic clock.
 
 | found when sync begins | `exactly-once` | `at-least-once` |
 |---|---|---|
@@ -9,10 +9,10 @@
 | none, and a checkpoint that isn't exact | on until the source's present end is passed | on for the duration |
 | none, and a new task | off | on for the duration |
 
-Exactly once nothing is applied again but where no receipts were kept: behind a dump without a lock, behind copies that
-wrote over one another (`read_together`), and behind a checkpoint that isn't exact, as DM or `at-least-once` wrote it.
-DM counts two checkpoint intervals there; a clock can't tell whether all that was applied has been passed, and the
-source's end can.
+With exactly-once delivery a change is applied again only where no receipts were kept: after a dump without a lock,
+after copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact, which DM or
+`at-least-once` has written. DM counts two checkpoint intervals there. A clock can't show whether all that was applied
+has been passed; the source's end can.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the task file says: `delivery`, `safe-mode`, `safe-mode-duration` in seconds."""
+    """The options of the task file: `delivery`, `safe-mode`, `safe-mode-duration` in seconds."""
 
     exactly_once: bool = True
     safe_mode: bool = False
@@ -46,7 +46,11 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class SafeMode:
-    """The reasons that hold. `seconds` are counted from the first change on; `ends` is when they are over."""
+    """The reasons for which safe mode is on.
+
+    `manual`: the task file says so. `exit_point`: where it may end. `seconds`: the duration, counted from the first
+    change. `ends`: the time when the duration is over, None before the first change.
+    """
 
     manual: bool = False
     exit_point: ExitPoint | None = None
@@ -54,7 +58,7 @@ class SafeMode:
     ends: float | None = None
 
     def reasons(self, at: Position, now: float) -> tuple[str, ...]:
-        """Why it is on for a change that begins at `at`; empty: it is off."""
+        """Return why safe mode is on for a change that begins at `at`; empty: it is off."""
         found = []
         if self.manual:
             found.append("safe-mode: true")
@@ -66,25 +70,25 @@ class SafeMode:
         return tuple(found)
 
     def timed(self, now: float) -> bool:
-        """Whether the time after the start still runs, or has not begun."""
+        """Return whether the duration after the start is running, or has not begun."""
         return self.seconds > 0 if self.ends is None else now < self.ends
 
     def first_change(self, now: float) -> SafeMode:
-        """The clock starts with the first change that there is to apply."""
+        """Start the clock with the first change that there is to apply."""
         return replace(self, ends=now + self.seconds) if self.ends is None else self
 
     def passed(self, at: Position) -> SafeMode:
-        """The same behind `at`: an exit point that is reached is forgotten."""
+        """Return the state after `at`: an exit point that is reached is forgotten."""
         done = self.exit_point is not None and at >= self.exit_point.location.position
         return replace(self, exit_point=None) if done else self
 
     def after_dump(self, at: Position) -> bool:
-        """Whether `at` lies in the time of a dump that was taken without a lock."""
+        """Return whether `at` lies in the time of a dump that was taken without a lock."""
         known = self.exit_point
         return known is not None and known.cause == DUMP and at < known.location.position
 
     def beyond(self, end: Location, cause: str) -> SafeMode:
-        """With an exit point at `end` at least."""
+        """Return the state with an exit point at `end` or later."""
         known = self.exit_point
         if known is not None and known.location.position >= end.position:
             return self
@@ -92,15 +96,16 @@ class SafeMode:
 
 
 def needs_bound(delivery: Delivery, checkpoint: Checkpoint) -> bool:
-    """Whether the source's present end has to be the exit point: nothing else tells how far the target may be."""
+    """Return whether the source's present end must be the exit point: nothing else shows how far the target may be."""
     return delivery.exactly_once and not checkpoint.exact and checkpoint.exit_point is None
 
 
 def read_together(copied: Checkpoint, route: Callable[[TableName], TableName]) -> Checkpoint:
-    """The same start, with tables that merge into one read from its location on, in safe mode to their last snapshot.
+    """Return the start with tables that merge into one read from its location, in safe mode to their last snapshot.
 
-    For a load that wrote over rows: one that has moved from a table that was copied to one that was not yet stands in
-    both copies, and is there once. Read from their own snapshots on, the one has its DELETE, the other no INSERT.
+    This is for a load that overwrote rows: a row that moved from a table that was copied to one that was not yet is in
+    both copies, and in the target once. If each table were read from its own snapshot on, the first would have a DELETE
+    of the row, and the second no INSERT.
     """
     counts = Counter(route(name) for name in copied.tables)
     later = {
@@ -122,7 +127,7 @@ def read_together(copied: Checkpoint, route: Callable[[TableName], TableName]) -
 
 
 def begin(delivery: Delivery, checkpoint: Checkpoint, source: str) -> SafeMode:
-    """Safe mode at the start, by the table above. Raises SyncError SYNC-045."""
+    """Return the state of safe mode at the start, by the module's table. Raises SyncError SYNC-045."""
     mode = SafeMode(manual=delivery.safe_mode)
     exit_point, at = checkpoint.exit_point, checkpoint.location.position
     if exit_point is not None and exit_point.location.position > at:
@@ -140,7 +145,8 @@ def check_repeatable(
 ) -> None:
     """Refuse what can't be applied again without harm. Raises SyncError SYNC-043 (no key), SYNC-044 (partial images).
 
-    At least once, a table without a key is refused at all times: after a kill its rows would come twice, unseen.
+    With at-least-once delivery a table without a key is refused at all times: after a kill its rows would be doubled
+    unnoticed.
     """
     keyless = sorted(str(plan.table.name) for plan in tables if plan.target.keyless)
     if keyless and (safe or not delivery.exactly_once):

@@ -1,6 +1,6 @@
-"""The driver's own durable writes: claim the source, open a batch, close it, move the checkpoint.
+"""The driver's durable writes: claim the source, open a batch, close it, move the checkpoint.
 
-Each is one transaction in the target and may be asked for again after a lost connection.
+Each is one transaction in the target and may be repeated after a lost connection.
 """
 
 from __future__ import annotations
@@ -18,51 +18,59 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import ATTEMPTS
-from unshard.sync.batch.row_counts import Account
+from unshard.sync.batch.plan import writer_name
+from unshard.sync.batch.row_counts import Account, KeyReport
 from unshard.target import receipts
 from unshard.target.checkpoint import (
     Checkpoint,
     ExitPoint,
+    PreparedXa,
     TableCheckpoint,
+    drop,
+    keep,
     load_checkpoint,
+    load_prepared,
+    load_records,
     load_upstream,
     save_checkpoint,
+    save_records,
     save_upstream,
 )
-from unshard.target.fence import fenced, wait_for_earlier_ddl
+from unshard.target.fence import TidbDdl, fenced, wait_for_earlier_ddl
 from unshard.target.meta import MetaTables
-from unshard.target.online_ddl import load_records, save_records
 from unshard.target.operators import Operator, load_operators, settle
-from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.recorded import Stopped, forget_stopped, save_stopped
 from unshard.target.row_counts import add_left_out, add_to_ledger, forget_missing
-from unshard.target.tidb_ddl import TidbDdl
 from unshard.target.transactions import on_target
-from unshard.target.writer import writer
+from unshard.target.validation_backlog import add_changed_keys
+from unshard.target.writer import drop_writers, writer
 
 T = TypeVar("T")
 Changed = Mapping[TableName, TableCheckpoint]
 Also = Callable[[Any], None]
-"""Asked with the cursor of a transaction, at each attempt, right before it commits."""
+"""Called with the cursor of a transaction, at each attempt, right before the transaction commits."""
 
 
 def nothing(_: Any) -> None:
-    """An `Also` that writes nothing."""
+    """Write nothing: an `Also` for a checkpoint without further records."""
 
 
 @dataclass(slots=True)
 class CheckpointStore:
-    """The claim, the open batch and the checkpoint of one source, in the target.
+    """The claim, the open batch and the checkpoint of one source, in the target. Used by one thread.
 
-    Used by one thread. `epoch` and `batch_id` are set by `claim`.
+    `epoch` and `batch_id` are set by `claim`. `exact`: whether the checkpoint is written with exactly-once delivery.
+    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint. `owed` is
+    added to the ledger when the checkpoint moves next. `used` are the operators that this move marks as applied, with a
+    note on each. `order` is the master's, by which the source is claimed; None where a human starts the process.
+    `attempts`: how often an operation is tried. When the target has been given up it is tried once more, to record the
+    stop, without a second wait.
 
-    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
-    `owed` is what the next move of the checkpoint adds to the ledger,
-    `used` the operators, with a note on each, that it marks as applied. `order`: a master's, by which it claims; None
-    where a human starts the process. `attempts`: how often
-    an operation is tried; who has seen the target given up asks it once more, to put the end on record, and waits no
-    second time. For any thread to read: for what it `waits` and what has `failed` and is tried again, in words, and
-    its `session`'s number in the target, 0 for none.
+    `keys` are added for continuous validation when the checkpoint moves next. Any thread may set `validates`, by which
+    they are collected.
+
+    Any thread may read `waits` (what the source waits for, in words), `failed` (what has failed and is tried again) and
+    `session` (the number of the connection in the target, 0 for none).
     """
 
     endpoint: Endpoint
@@ -74,17 +82,19 @@ class CheckpointStore:
     exit_point: ExitPoint | None = None
     held: Location | None = None
     owed: Account = field(default_factory=Account)
+    keys: tuple[KeyReport, ...] = ()
+    validates: bool = False
     used: dict[int, str] = field(default_factory=dict)
     attempts: int = ATTEMPTS
     waits: str = ""
     failed: str = ""
     session: int = 0
     order: receipts.Order | None = None
-    _connection: Any = field(default=None, repr=False)
+    _connections: dict[int, Any] = field(init=False, default_factory=dict, repr=False)
     _patience_seconds: int = ROWS_SECONDS
 
     def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
-        """Take the source over; gives its checkpoint and the batch that was left open, if any."""
+        """Claim the source. Return its checkpoint and the batch that was left open, if any."""
         self.attempts = ATTEMPTS
         self.on_target(self.meta.create)
         reach("sync-claim-before")
@@ -94,35 +104,35 @@ class CheckpointStore:
         self.on_target(self._wait_for_predecessors)
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
-        self.used = {}
+        self.used, self.keys = {}, ()
         return self.checkpoint(), claimed.open_batch
 
     def checkpoint(self) -> Checkpoint | None:
-        """The source's checkpoint of now."""
+        """Return the source's present checkpoint; None if it has none."""
         return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source))
 
     def upstream(self) -> str | None:
-        """The server that the source's binlog names are of, where it is on record."""
+        """Return the server that the recorded binlog names are of, if it is on record."""
         return self.on_target(lambda c: load_upstream(c, self.meta, self.source))
 
     def prepared(self) -> dict[str, PreparedXa]:
-        """The source's prepared XA transactions, by xid."""
+        """Return the source's prepared XA transactions, by xid."""
         return self.on_target(lambda c: load_prepared(c, self.meta, self.source))
 
     def online_ddl(self) -> dict[TableName, tuple[Kept, ...]]:
-        """What waits for the RENAME of the source's ghost tables, by ghost."""
+        """Return, by ghost table, the statements that wait for its RENAME."""
         return self.on_target(lambda c: load_records(c, self.meta, self.source))
 
     def operators(self) -> tuple[Operator, ...]:
-        """The source's pending operators, in the order of the log."""
+        """Return the source's pending operators, in the order of the log."""
         return self.on_target(lambda c: load_operators(c, self.meta, self.source))
 
     def operator_in(self, begin: Position, end: Position) -> Operator | None:
-        """The pending operator for a place from `begin` to before `end`."""
+        """Return the pending operator at a position from `begin` to before `end`; None if there is none."""
         return next((one for one in self.operators() if begin <= one.position < end), None)
 
     def applied(self, partitions: int) -> list[receipts.Applied]:
-        """How far each partition of the open batch is."""
+        """Return how far each partition of the open batch is applied."""
 
         def read(connection: Any) -> list[receipts.Applied]:
             own = (self.epoch, self.batch_id)
@@ -131,9 +141,10 @@ class CheckpointStore:
         return self.on_target(read)
 
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
-        """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns.
+        """Write the next batch's plan, and return its number. Nothing of it may be applied before this returns.
 
-        What is owed is kept with it: a start that finds it open does not read again what lies before it.
+        The row events in `owed` are stored with it: a process that finds the batch open does not read again what lies
+        before it.
         """
         whole = self._with_owed({**plan, "end_gtid": end.gtid})
         batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, whole)
@@ -152,10 +163,11 @@ class CheckpointStore:
         online: Records | None = None,
         also: Also = nothing,
     ) -> None:
-        """Move the checkpoint to `end`, add account and owed to the ledger, mark the open batch done, all or nothing.
+        """Move the checkpoint to `end`, add `account` and `owed` to the ledger, close the open batch; all or nothing.
 
-        `xid` is the prepared transaction that the batch has committed, `online` changes of what waits for ghosts,
-        `also` writes more, by key, in the same transaction.
+        `xid` is the prepared transaction that the batch has committed, `online` are changes to the records of ghost
+        tables, `also` writes more in the same transaction, by key. If it is tried again after it has succeeded, it
+        changes nothing.
         """
 
         def attempt(connection: Any) -> None:
@@ -176,11 +188,11 @@ class CheckpointStore:
 
         reach("sync-close-before")
         self.on_target(attempt)
-        self.owed, self.used = Account(), {}
+        self.owed, self.used, self.keys = Account(), {}, ()
         reach("sync-close-after")
 
     def note(self, plan: dict[str, Any], connection: Any = None) -> None:
-        """Write the open batch's plan anew, with what has been done of it; on `connection`, within `change`."""
+        """Store the open batch's plan anew, with what is done of it; within `change` on its `connection`."""
         whole = self._with_owed(plan)
 
         def write(connection: Any) -> None:
@@ -197,12 +209,12 @@ class CheckpointStore:
         online: Records | None = None,
         also: Also = nothing,
     ) -> None:
-        """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
+        """Move the checkpoint without a batch, over a range that changes nothing in the target.
 
-        The stretch may end in an XA transaction that is `prepared`, in the end of the one of that `xid`, or in a
-        statement on a ghost table, which `online` is what changes by. `also` writes more, by key.
+        The range may end with an XA transaction that is `prepared`, with the end of the one of that `xid`, or with a
+        statement on a ghost table, whose changes to the records are `online`. `also` writes more in the same
+        transaction, by key.
         """
-
         attempts = count()
 
         def attempt(connection: Any) -> None:
@@ -223,13 +235,13 @@ class CheckpointStore:
 
         reach("sync-move-before")
         self.on_target(attempt)
-        self.owed, self.used = Account(), {}
+        self.owed, self.used, self.keys = Account(), {}, ()
         reach("sync-move-after")
 
     def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa], also: Also = nothing) -> None:
-        """Put the names of another server in the place of those on record, all or nothing.
+        """Replace all recorded binlog names by those of another server; all or nothing.
 
-        `checkpoint` has the tables whose row changes, `prepared` all that are prepared; `also` writes more, by key.
+        `checkpoint` has the tables whose row changes, `prepared` all prepared transactions. `also` writes more, by key.
         """
 
         def attempt(connection: Any) -> None:
@@ -249,27 +261,25 @@ class CheckpointStore:
         reach("sync-cross-after")
 
     def stopped(self, stopped: Stopped) -> None:
-        """Put on record where and why the source stops here. Raises SyncError SYNC-001 where another owns it."""
+        """Record where and why the source stops. Raises SyncError SYNC-001 where another process owns it."""
         self.in_one(lambda cursor: save_stopped(cursor, self.meta, self.source, stopped))
 
     def goes_on(self) -> None:
-        """Forget where the source stopped."""
+        """Delete the record of where the source stopped."""
         self.in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
 
     def miss(self, numbers: Iterable[int]) -> None:
-        """Operators whose place was passed without them."""
+        """Settle operators whose position was passed without them."""
         batch, note = (self.epoch, self.batch_id), "the place was passed without it"
         self.in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
 
     def owe(self, account: Account) -> None:
-        """Add to the ledger when the checkpoint is moved next."""
+        """Add `account` to what the next move of the checkpoint adds to the ledger."""
         self.owed += account
 
     def on_target(self, operation: Callable[[Any], T], patience_seconds: int = ROWS_SECONDS) -> T:
-        """Run `operation(connection)` under the retry policy; its statements may each take `patience_seconds`."""
-        if patience_seconds != self._patience_seconds:
-            self.drop()
-            self._patience_seconds = patience_seconds
+        """Run `operation(connection)` under the retry policy; each of its statements may take `patience_seconds`."""
+        self._patience_seconds = patience_seconds
         try:
             where, schema = Where(source=self.source), self.meta.schema
             return on_target(self, operation, where, self.attempts, self._tell_failed, schema=schema)
@@ -279,7 +289,7 @@ class CheckpointStore:
     def change(self, operation: Callable[[Any], T]) -> T:
         """Run `operation(connection)`, which changes structures in the target, as `on_target` does.
 
-        No process that has lost the source can do so, however late it sends its statement (`target.fence`).
+        A process that has lost the source can't do so, however late it sends its statement (`target.fence`).
         """
 
         def attempt(connection: Any) -> T:
@@ -289,26 +299,46 @@ class CheckpointStore:
         return self.on_target(attempt, STATEMENT_SECONDS)
 
     def jobs(self, connection: Any) -> TidbDdl | None:
-        """The DDL jobs of a TiDB target; None for another one."""
+        """Return the DDL jobs of a TiDB target; None for another product."""
         if not is_tidb(connection):
             return None
         return TidbDdl(connection, self.meta, self.source, self.epoch, self._tell)
 
     def get(self) -> Any:
-        """The connection, opened where there is none."""
-        if self._connection is None:
-            self._connection = writer(self.endpoint, self._patience_seconds)
-            self.session = self._connection.thread_id()
-        return self._connection
+        """Return the connection for statements as long as those of the current operation; open it if there is none."""
+        patience = self._patience_seconds
+        if patience not in self._connections:
+            self._connections[patience] = writer(self.endpoint, patience)
+        self.session = self._connections[patience].thread_id()
+        return self._connections[patience]
 
     def drop(self) -> None:
-        """Close the connection; the next operation opens another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection, self.session = None, 0
+        """Close all connections. The next operation opens another."""
+        for patience in list(self._connections):
+            self._close(patience)
+        self.session = 0
+
+    def rest(self) -> None:
+        """Close the connection that changes structures: nothing comes for now."""
+        self._close(STATEMENT_SECONDS)
+
+    def _close(self, patience: int) -> None:
+        connection = self._connections.pop(patience, None)
+        if connection is not None:
+            connection.close()
+
+    @property
+    def rows_writer(self) -> str:
+        """The owner of the connections by which this process writes rows of the source (`target.writer`)."""
+        return writer_name(self.meta, self.source, self.epoch)
+
+    def leave(self) -> None:
+        """Close all connections by which this process writes for the source."""
+        self.drop()
+        drop_writers(self.rows_writer)
 
     def in_one(self, write: Callable[[Any], None]) -> None:
-        """One transaction of the source's owner."""
+        """Run `write` in one transaction of the source's owner. Raises SyncError SYNC-001 where another owns it."""
 
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
@@ -320,7 +350,7 @@ class CheckpointStore:
         self.on_target(attempt)
 
     def _wait_for_predecessors(self, connection: Any) -> None:
-        """Behind this no earlier process can change a structure any more."""
+        """Wait until no earlier process can change a structure any more."""
         wait_for_earlier_ddl(connection, self.meta, self.source, self.epoch, self._tell)
 
     def _tell(self, why: str) -> None:
@@ -335,9 +365,12 @@ class CheckpointStore:
 
     def _save(self, cursor: Any, end: Location, changed: Changed) -> None:
         save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact, held=self.held)
+        if self.keys:
+            parts = [(report.described, report.keys, report.data) for report in self.keys]
+            add_changed_keys(cursor, self.meta, self.source, end, parts)
 
     def _is_closed(self, cursor: Any) -> bool:
-        """Whether an attempt whose answer was lost has closed this very batch."""
+        """Return whether an attempt whose answer was lost has closed this batch."""
         cursor.execute(
             f"SELECT 1 FROM {self.meta.batch} WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'done'",
             (self.source, self.epoch, self.batch_id),
@@ -349,7 +382,7 @@ class CheckpointStore:
         return {**plan, "skipped": skipped} if skipped else plan
 
     def _stands_at(self, connection: Any, end: Location) -> bool:
-        """Whether an attempt whose answer was lost has moved the checkpoint, and with it what was owed."""
+        """Return whether an attempt whose answer was lost has moved the checkpoint, and with it added what was owed."""
         found = load_checkpoint(connection, self.meta, self.source, tables_too=False)
         return found is not None and found.location == end
 

@@ -1,1 +1,1 @@
-"""From a range of the log to the plan of a batch. Runs on the driver."""
+"""Planning of a batch from a range of the log. Runs on the driver."""

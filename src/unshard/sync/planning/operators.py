@@ -1,13 +1,13 @@
-"""The driver's part of operators for row changes: which changes are meant, and how a batch goes on without them.
+"""Operators for row changes, on the driver: which changes they leave out, and how a batch goes on without them.
 
-| it dies | then |
+| the process dies | then |
 |---|---|
 | before the batch is open | the operator is pending, the next start plans the same |
-| between open and close | the plan on record names the changes, and is run again |
-| after close | the operator is settled, by the same transaction |
+| between open and close | the stored plan names the changes, and is run again |
+| after close | the operator was settled by the same transaction |
 
-An operator for a transaction that changed tables which are held for a sharding DDL stays pending until the last of them
-is read again: each batch that meets the place leaves its own part out.
+An operator for a transaction that changed tables which are blocked by a sharding DDL stays pending until the last of
+them is read again. Each batch that includes the operator's position leaves its own changes out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from struct import unpack_from
 import numpy as np
 
 from unshard.binlog.events import event_of
+from unshard.binlog.headers import mapped
+from unshard.binlog.images import PartialImages
 from unshard.binlog.index import walk
-from unshard.binlog.mapped import mapped
-from unshard.binlog.partial import PartialImages
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
@@ -35,20 +35,20 @@ from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 
 Held = Mapping[TableName, Location]
-"""Tables whose changes from a place on are read again later, as it is behind the batch."""
+"""Tables whose changes are read again later, each with the location from which they are, as of the end of the batch."""
 
 _CODE_AT, _LENGTH_AT = 4, 9
 
 
 def as_kept(tables: Sequence[TablePlan], kept: RowsRecord) -> tuple[TablePlan, ...]:
-    """The tables of an open batch with what its plan leaves out of them from its beginning on."""
+    """Return the tables of an open batch, with the changes that its plan excluded from the beginning."""
     return _filtered(_filtered(tables, LeftOutRows(kept.left_out)), LeftOutRows(kept.moved, MOVED))
 
 
 def leave_out(
     plan: BatchPlan, work: TransactionRows, operators: Sequence[Operator], store: CheckpointStore, held: Held
 ) -> BatchPlan:
-    """A new batch without the changes that operators are for; `store` settles those when it is closed.
+    """Return a new batch without the changes that operators exclude; `store` settles the operators when it is closed.
 
     Raises DdlError DDL-028 for an operator that is not `skip`.
     """
@@ -61,7 +61,7 @@ def leave_out(
 
 
 def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
-    """A new batch of a re-sync without those changes, of rows that have moved between shards."""
+    """Return a new batch of a re-sync without changes of rows that have moved between shards."""
     return replace(plan, tables=_filtered(plan.tables, LeftOutRows(seqs, MOVED)))
 
 
@@ -73,10 +73,11 @@ def take_up(
     store: CheckpointStore,
     held: Held,
 ) -> BatchPlan:
-    """An open batch, planned again, with what operators leave out of it; the new plan is on record before it is run.
+    """Return an open batch, planned again, without what operators exclude; the new plan is stored before it runs.
 
-    It is applied in part: a start gives up any other (`target.receipts.claim`). What is applied stays (`left_out`).
-    Raises DdlError DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or in the middle of a chunk that is.
+    Some of the batch is applied: a start gives up any other (`target.receipts.claim`). What is applied stays
+    (`sync.batch.excluded_changes`). Raises DdlError DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or
+    that is in the middle of a chunk that is too large.
     """
     kept = RowsRecord.of(batch)
     plan = replace(plan, stages=kept.stages, operators=kept.operators)
@@ -97,10 +98,10 @@ def take_up(
 
 
 def located(plan: BatchPlan, error: UnshardError) -> UnshardError:
-    """The error of a refused change with the place of its row event, for which the batch is decoded once more."""
+    """Return a refused change's error with the position of its row event, for which the batch is decoded once more."""
     seq = error.values.get("seq")
     if seq is None or not plan.begin.offset <= plan.ranges[0].start < plan.end.offset:
-        return error  # rows that were prepared lie before their commit, which is the place to name
+        return error  # rows that were prepared lie before their commit, whose position the error names
     for piece in plan.ranges:
         for _, images in decode(plan, piece, offsets=True)[0]:
             batch = images.batch if isinstance(images, PartialImages) else images
@@ -113,7 +114,7 @@ def located(plan: BatchPlan, error: UnshardError) -> UnshardError:
 
 
 def _meant(plan: BatchPlan, work: TransactionRows, operators: Iterable[Operator]) -> dict[int, Seqs]:
-    """By number of the operator, the changes in this batch that it is for; none for one that holds nothing here."""
+    """Return, by operator number, the changes in this batch that it excludes; no entry where there are none."""
     found: dict[int, Seqs] = {}
     for one in operators:
         if not work.holds(one.position):
@@ -127,7 +128,7 @@ def _meant(plan: BatchPlan, work: TransactionRows, operators: Iterable[Operator]
 
 
 def seqs_at(plan: BatchPlan, work: TransactionRows, position: Position) -> Seqs:
-    """The changes of the row event at that place, or for any other event those of its whole transaction."""
+    """Return the changes of the row event at that position, or for any other event those of its whole transaction."""
     start, end, _ = _span(work, position.offset)
     found: list[int] = []
     for piece in plan.ranges:
@@ -141,7 +142,7 @@ def seqs_at(plan: BatchPlan, work: TransactionRows, position: Position) -> Seqs:
 
 
 def _needed_again(work: TransactionRows, operators: Iterable[Operator], held: Held) -> frozenset[int]:
-    """The operators for places in `work` where a table is held: its changes there are met again."""
+    """Return the operators at positions in `work` whose changes of a blocked table are read again later."""
     places = {name: place.position for name, place in held.items()}
     return frozenset(
         one.number
@@ -152,7 +153,7 @@ def _needed_again(work: TransactionRows, operators: Iterable[Operator], held: He
 
 
 def _span(work: TransactionRows, offset: int) -> tuple[int, int, frozenset[TableName]]:
-    """The bytes of the row event, or of the transaction, that hold the byte at `offset`; of one its tables too."""
+    """Return the bytes of the row event or transaction that holds the byte at `offset`, and a transaction's tables."""
     if work.xid:
         return work.log_range.start, work.log_range.end, work.log_range.tables
     data = mapped(work.path, work.log_range.end)

@@ -1,32 +1,55 @@
-"""From a stretch of the log to a batch: ranges, shares, exchange."""
+"""Plans a batch for a range of the log: its byte ranges, the number of tasks, and the exchange; skipped events.
+
+A row event that a filter with `action: Error` refuses is found before a batch is opened. So the task stops before the
+batch, with nothing of it applied, and can go on from there by other rules. Others a batch skips undecoded.
+"""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from unshard.binlog.mapped import mapped
+import numpy as np
+import pyarrow as pa
+
+from unshard.binlog.headers import mapped
+from unshard.binlog.rows import decode_range
+from unshard.binlog.table_map import TableMap
 from unshard.binlog.transaction_range import slices, splits
+from unshard.config.units import OnMissingRow
 from unshard.errors import SyncError, Where
-from unshard.model.missing import OnMissingRow
+from unshard.model.change import Op
+from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, TablePlan
+from unshard.sync.batch.row_counts import Account, Seen, check_events
 from unshard.sync.batch.stored_plan import RowsRecord, digests
 from unshard.sync.source_log.reader import TransactionRows
+from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables
 
 SMALL_BYTES = 256 << 10
 """A batch up to this size is one task: starting a second costs more than it saves."""
 
+HERE_BYTES = 128 << 10
+"""A batch up to this size runs in the driver's process, in one partition: a Spark job costs more than its rows."""
+
 SHUFFLE_SLOTS = 8
-"""From so many slots on, decoding everything in every task costs more than moving rows (740 against 100 MB/s)."""
+"""From this many slots on, decoding everything in every task costs more than moving rows (740 against 100 MB/s)."""
 
 SHUFFLE_BYTES = 16 << 20
+"""Bytes of a batch from which on its rows are moved between tasks, if there are SHUFFLE_SLOTS."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What all batches of a source have in common. `alone`: no other source needs the slots of Spark."""
+    """Plans the batches of one source; its fields are what all of them have in common.
+
+    `shape`: how new batches are cut. `slots`: the number of tasks that Spark runs at a time. `alone`: no other source
+    needs them. `here`: small batches run in the driver's process.
+    """
 
     source: str
     meta: MetaTables
@@ -35,21 +58,25 @@ class Planner:
     slots: int
     on_missing_row: OnMissingRow = "warn"
     alone: bool = True
+    here: bool = True
 
     def plan(
         self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
-        """A new batch over the whole of `work`."""
+        """Return the plan of a new batch over all of `work`."""
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
-        # a task that sees one range can't tell what ties its rows to those of another
-        shuffled = shuffled and self.shape.multiple_rows and not any(table.target.tied for table in tables)
-        return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
+        shuffled = shuffled and self.shape.multiple_rows and may_be_shuffled(tables)
+        shape = replace(self.shape, partitions=1) if self._is_small(size) else self.shape
+        return self._build(work, tables, epoch, batch_id, shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
         self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: RowsRecord
     ) -> BatchPlan:
-        """The batch that an earlier process planned, from its record. Raises SyncError SYNC-008 where it differs."""
+        """Return the plan of a batch that an earlier process planned, from its record.
+
+        Raises SyncError SYNC-008 where it would differ from that.
+        """
         plan = self._build(work, tables, epoch, batch_id, kept.shape, shuffled=False, safe=kept.safe)
         now = digests(plan, kept.version)
         if now != kept.digests:
@@ -74,10 +101,8 @@ class Planner:
         sliced = _is_large(size, shape)
         if safe:
             _refuse_families(tables, self.source)
-            tables = tuple(in_order(table) for table in tables)
-        elif not shape.multiple_rows:
-            tables = tuple(whole_updates(table) for table in tables)
-        # rows that are free in one slice and tied in the next change their partition: one task waits in between
+        tables = tuple(written_as(table, shape, safe=safe) for table in tables)
+        # rows that are free in one slice and tied in the next change their partition: one task applies them in turn
         single = sliced and any(table.target.tied for table in tables)
         slots = max(1, self.slots - 1) if sliced and not self.alone else self.slots
         ranges = _slices(work, shape.slice_bytes) if sliced else _ranges(work, self.slots if shuffled else 1)
@@ -99,18 +124,46 @@ class Planner:
             sliced=sliced,
             safe=safe,
             on_missing_row=self.on_missing_row,
+            here=self._is_small(size) and shape.partitions == 1 and not sliced,
         )
+
+    def _is_small(self, size: int) -> bool:
+        return self.here and size <= HERE_BYTES
+
+
+def may_be_shuffled(tables: Iterable[TablePlan]) -> bool:
+    """Return whether each task may decode a range of its own.
+
+    One range does not show what ties its rows to those of another range. Nor does it show whether the first change of a
+    row is an INSERT, which decides how an UPDATE by condition is written.
+    """
+    return not any(table.target.tied or table.target.by_condition for table in tables)
 
 
 def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
-    """A REPLACE deletes a parent's row first, and the checks would take its children along."""
+    """Raise SyncError SYNC-040 for tables connected by foreign keys: a REPLACE of a parent would delete its children.
+
+    It deletes the parent's row first, and the target's checks cascade.
+    """
     for table in tables:
         if table.target.family is not None:
             raise SyncError("SYNC-040", Where(source=source, table=str(table.target.name)))
 
 
+def written_as(plan: TablePlan, shape: BatchShape, *, safe: bool) -> TablePlan:
+    """Return the plan of a table for a batch of this shape, in safe mode or not."""
+    if safe or not (shape.locked_upserts and shape.compact and shape.multiple_rows):
+        plan = by_condition(plan)
+    if safe:
+        return in_order(plan)
+    return plan if shape.multiple_rows else whole_updates(plan)
+
+
 def whole_updates(plan: TablePlan) -> TablePlan:
-    """One statement a change: an UPDATE of the key ties its two rows, instead of a DELETE and an INSERT apart."""
+    """Return the plan for one statement a change: an UPDATE of the key ties its two rows.
+
+    Otherwise it would become a DELETE and an INSERT.
+    """
     target = plan.target
     if target.ordered or target.ties:
         return plan
@@ -118,8 +171,19 @@ def whole_updates(plan: TablePlan) -> TablePlan:
     return replace(plan, target=replace(target, ties=(tie,)))
 
 
+def by_condition(plan: TablePlan) -> TablePlan:
+    """Return the plan without upserts that lock their rows.
+
+    Those need each row at most once in a statement, as step *compact* leaves it.
+    """
+    return replace(plan, target=replace(plan.target, locked_upserts=False)) if plan.target.locked_upserts else plan
+
+
 def in_order(plan: TablePlan) -> TablePlan:
-    """A REPLACE may take rows away that are tied by what an earlier run left: such tables keep their order."""
+    """Return the plan with all changes in order where its table is tied.
+
+    A REPLACE may delete rows that are tied by what an earlier attempt left.
+    """
     return replace(plan, target=replace(plan.target, ordered=True)) if plan.target.tied else plan
 
 
@@ -128,7 +192,7 @@ def _is_large(size: int, shape: BatchShape) -> bool:
 
 
 def _ranges(work: TransactionRows, pieces: int) -> tuple[Range, ...]:
-    """Byte ranges that tasks decode; each begins where nothing before it is needed. Numbers never overlap."""
+    """Return the byte ranges that tasks decode. Each begins where nothing before it is needed; no numbers overlap."""
     spans: list[tuple[int, int]] = []
     each = pieces // len(work.stretches)
     for start, end in work.stretches:
@@ -138,10 +202,84 @@ def _ranges(work: TransactionRows, pieces: int) -> tuple[Range, ...]:
 
 
 def _slices(work: TransactionRows, size: int) -> tuple[Range, ...]:
-    """The ranges of a batch that is too large to be applied at once."""
+    """Return the ranges of a batch that is too large to be applied at once."""
     log_range = work.log_range
     found = slices(mapped(work.path, log_range.end), log_range.start, log_range.end, size, checksum=work.checksum)
     return tuple(
         Range(str(work.path), work.path.name, one.start, one.end, number << 40, one.maps, one.part)
         for number, one in enumerate(found)
     )
+
+
+# Row events that a filter with `action: Error` refuses, and those that a batch skips undecoded.
+
+
+_OPS = {"insert": Op.INSERT, "update": Op.UPDATE_BEFORE, "delete": Op.DELETE}
+
+Forbidden = Mapping[TableName, Mapping[str, str]]
+"""By upstream table, the row events that stop the task, each with the rule that says so."""
+
+
+def refuse_forbidden(plan: BatchPlan, forbidden: Forbidden) -> None:
+    """Raise SyncError SYNC-015 for the first forbidden event of a batch, by position in the log.
+
+    Decodes the rows of the tables that have such rules, slice by slice; nothing where the batch has none of them.
+    """
+    tables = {table.table.name: table for table in plan.tables if forbidden.get(table.table.name)}
+    if not tables:
+        return
+    for piece in plan.ranges:
+
+        def wanted(table_map: TableMap, offset: int, piece: Range = piece) -> Table | None:
+            found = tables.get(table_map.name)
+            return found.table if found is not None and found.takes(piece.file, offset) else None
+
+        decoded = decode_range(
+            memoryview(mapped(Path(piece.path), piece.end)),
+            piece.start,
+            piece.end,
+            checksum=plan.checksum,
+            wanted=wanted,
+            offsets=True,
+            maps=piece.maps,
+            part=piece.part,
+            where=Where(source=plan.source, file=piece.path),
+        )
+        batches = [*decoded.batches, *((images.table, images.batch) for images in decoded.partial)]
+        found = [_first(table.name, batch, forbidden[table.name]) for table, batch in batches]
+        refused = min((one for one in found if one is not None), default=None)
+        if refused is not None:
+            offset, table, event, rule = refused
+            where = Where(plan.source, table, f"{piece.file}:{offset}")
+            raise SyncError("SYNC-015", where, values={"event": event, "rule": rule})
+
+
+def _first(name: TableName, batch: pa.RecordBatch, events: Mapping[str, str]) -> tuple[int, str, str, str] | None:
+    """Return (offset, table, event, rule) of the first forbidden event in a table's images; None if there is none."""
+    ops = batch.column(0).to_numpy(zero_copy_only=False)
+    offsets = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+    found = []
+    for event, rule in events.items():
+        places = np.flatnonzero(ops == _OPS[event])
+        if len(places):
+            found.append((int(offsets[places[0]]), str(name), event, rule))
+    return min(found, default=None)
+
+
+# Row events that are skipped undecoded. Every one of them is in the ledger, with the rule by which it is skipped.
+
+
+Why = Callable[[TableName], str]
+"""Returns the rule, as the ledger names it, by which row events of a table are skipped."""
+
+
+def pass_over(plan: BatchPlan, why: Why, where: Where) -> Account:
+    """Return the account of a batch that has no tables. Raises SyncError SYNC-064, BinlogError as `decode_range`."""
+    seen = sum((before_exchange(plan, pieces)[1] for pieces in plan.slices()), Seen())
+    check_events(seen, plan.row_events, where)
+    return Account(skipped=by_rule(seen.skipped, why))
+
+
+def by_rule(skipped: Mapping[TableName, int], why: Why) -> dict[tuple[str, str], int]:
+    """Return the number of row events by name of the source table and by rule."""
+    return {(str(table), why(table)): events for table, events in skipped.items()}

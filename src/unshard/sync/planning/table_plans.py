@@ -1,4 +1,4 @@
-"""Steps *filter* and *route*, decided by name: which tables a batch takes and how each one is written."""
+"""Steps *filter* and *route* as far as names decide: which tables a batch takes and how each one is written."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from unshard.transform.extract import Constant, constants, with_constants
 from unshard.transform.route import Router
 
 RENEWED = frozenset({"timestamp", "datetime"})
-"""Types that ON UPDATE CURRENT_TIMESTAMP is for."""
+"""Types that can have ON UPDATE CURRENT_TIMESTAMP."""
 
 FLOATING = frozenset({"float", "double"})
 EXACT_TEXTS = frozenset({"float", "double", "decimal", "bit", "enum", "binary"})
 ODD_COLLATIONS = ("hungarian", "_hu_", "lithuanian", "_lt_", "macce")
-"""Parts of the names of collations where `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
+"""Parts of the names of collations in which `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
 
 HELD = "held for sharding DDL"
-"""The rule, in the ledger, of row events that are read again behind a sharding DDL."""
+"""The rule, in the ledger, of row events that are read again after a sharding DDL."""
 
-_OVERLAPS = "WITHOUT OVERLAPS"
+_OVERLAPS, _BY_HASH, _NOT_CLUSTERED = "WITHOUT OVERLAPS", "USING HASH", "NONCLUSTERED"
 _FREE = "it has one unique key, whose values are equal just where their texts are: its rows may pass each other"
 _KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"
 _UNLIKE = "its source tables write the values of its keys in different types: all of its changes keep their order"
@@ -37,7 +37,10 @@ _UNLIKE = "its source tables write the values of its keys in different types: al
 
 @dataclass(slots=True)
 class TargetTables:
-    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one."""
+    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one.
+
+    `read` returns a table's structure; `read_families` returns, by table, the name of its group of foreign keys.
+    """
 
     read: Callable[[TableName], Table | None]
     read_families: Callable[[], Mapping[TableName, TableName]] = dict
@@ -45,24 +48,25 @@ class TargetTables:
     _families: Mapping[TableName, TableName] | None = None
 
     def get(self, name: TableName) -> Table | None:
-        """None where the target has no such table."""
+        """Return the structure of a target table; None if there is no such table."""
         if name not in self._known:
             self._known[name] = self.read(name)
         return self._known[name]
 
     def forget(self, names: Iterable[TableName]) -> None:
+        """Drop what is cached of these tables, and of all foreign keys."""
         for name in names:
             self._known.pop(name, None)
         self._families = None
 
     def connected(self, name: TableName) -> tuple[TableName, ...]:
-        """The other tables that foreign keys connect a target's table with, directly or not, where they are checked."""
+        """Return the other tables that checked foreign keys connect with a target table, directly or not."""
         families = self._read_families()
         family = families.get(name)
         return tuple(sorted(other for other, one in families.items() if one == family and other != name))
 
     def in_family(self, plan: TablePlan) -> TablePlan:
-        """The plan, kept in order with the tables that foreign keys connect its target with, where they are checked."""
+        """Return the plan, ordered together with the tables that checked foreign keys connect with its target."""
         family = self._read_families().get(plan.target.name)
         if family is None:
             return plan
@@ -77,12 +81,14 @@ class TargetTables:
 
 @dataclass(slots=True)
 class TableRules:
-    """A source's rules and what they gave for the tables met so far.
+    """A source's rules, and the plans that they gave for the tables met so far.
 
-    `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
-    `row_filters` are the rules that leave out rows of a table with that structure, `fills` the values that its rows get
-    in columns of the target which only other shards have. Changes of `held` tables, from
-    those places on, wait for a sharding DDL: they are read again behind it.
+    `allow`: the block-allow list. `router`: the routes. `mapper`: the column mappings. `structure` returns an upstream
+    table as of the present position in the log; it is called once a table until `forget`. `targets`: the target's
+    structures. `after`, `absent`: the tables' own later snapshots, and the names that have no table in theirs.
+    `events`: the event filter. `row_filters` returns the rules that leave out rows of a table with that structure.
+    `held`: tables whose changes, from these locations on, wait for a sharding DDL; they are read again after it.
+    `fills` returns the values that a table's rows get in columns of the target that only other shards have.
     """
 
     source: str
@@ -97,17 +103,18 @@ class TableRules:
     held: Mapping[TableName, Location] = field(default_factory=dict)
     absent: Collection[TableName] = ()
     fills: Callable[[Table], tuple[Constant, ...]] = lambda table: ()
+    version: int = 0
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
     def takes(self, name: TableName) -> bool:
-        """Whether any row of the table is taken; the events of others are not decoded."""
+        """Return whether any row of the table is taken; the events of other tables are not decoded."""
         if name not in self._taken:
             self._taken[name] = self.allow.allows(name) and not self.events.drops_all_rows(name)
         return self._taken[name]
 
     def passes_over(self, name: TableName) -> str:
-        """Why row events of the table are not decoded, as the ledger names it."""
+        """Return the rule, as the ledger names it, by which row events of the table are not decoded."""
         passage = self.allow.judge(name)
         if not passage.passes:
             return "online-ddl" if passage == HELPER else "block-allow-list"
@@ -118,22 +125,24 @@ class TableRules:
         return ", ".join(one.rule for one in self.events.row_filters(name))
 
     def forbidden(self, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
-        """Row events of these tables that stop the task, each with the rule that says so."""
+        """Return the row events of these tables that stop the task, each with the rule that says so."""
         return {name: events for name in names if (events := self.events.forbidden(name))}
 
     def forget(self, names: Iterable[TableName]) -> None:
-        """Drop what is cached of these upstream tables and of all that share their targets.
+        """Drop what is cached of these upstream tables, and of all that share their targets.
 
-        Called after a DDL, which may change either side; reading ten thousand tables anew would hold up the rest.
+        Called after a DDL, which may change either side. The rest stays, because reading ten thousand tables anew takes
+        long.
         """
         targets = {self.router.route(name) for name in names}
         self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
         self.targets.forget(targets)
+        self.version += 1
 
     def begin(self, after: Mapping[TableName, Position], absent: Collection[TableName] = ()) -> None:
-        """Be at another place of the log, before the later snapshots in `after`: nothing that is cached holds.
+        """Go to another position in the log, before the later snapshots in `after`: all cached plans are dropped.
 
-        Row events before a snapshot in which a table is `absent` are of no use: where they went, another copy has them.
+        Row events of an `absent` table before its snapshot are skipped: the copy of another table has their rows.
         """
         self.after, self.absent = after, absent
         self.targets.forget({plan.target.name for plan in self._known.values()})
@@ -142,9 +151,10 @@ class TableRules:
     def plans(
         self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
     ) -> tuple[TablePlan, ...]:
-        """The plans, for a batch from `begin` on, of those tables that the rules let through, in order of names.
+        """Return the plans of those tables that the rules take, for a batch from `begin` on, in order of names.
 
-        Images that lack columns can't be folded into one another, so with any in the batch all its tables are ordered.
+        Images that lack columns can't be folded into one another, so if the batch has any, all its tables are ordered.
+        Raises SyncError SYNC-006, SYNC-007, ShardError SHARD-048, SHARD-049.
         """
         plans = [
             replace(self._plan(name), after=self._after(name, begin))
@@ -161,12 +171,12 @@ class TableRules:
         )
 
     def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
-        """The same rules for tables as they were at an earlier place of the log."""
+        """Return the same rules for tables as they were at an earlier position in the log."""
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
         return TableRules(self.source, *ends, {}, self.events, self.row_filters, fills=self.fills)
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
-        """How changes of a table are read whose keys of that target are asked for, but which are not written."""
+        """Plan for reading a table only to learn which target keys its rows have; the rows are not written."""
         name, there = upstream.name, self.targets.get(target.name)
         where = Where(source=self.source, table=str(name))
         added = constants(self.router.extracted(name, self.source), upstream, target.name, there, where)
@@ -181,7 +191,7 @@ class TableRules:
 
     @staticmethod
     def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
-        """The plans, in order where the tables of one target don't write the values of its keys alike."""
+        """Return the plans, ordered where the tables of one target write the values of its keys in different forms."""
         merged: dict[TableName, list[TablePlan]] = {}
         for plan in plans:
             if not plan.target.keyless:
@@ -204,7 +214,7 @@ class TableRules:
         return replace(plan, target=replace(plan.target, ordered=True), defaults=tuple(sorted(defaults.items())))
 
     def _after(self, name: TableName, begin: Position) -> Position | None:
-        """The table's own snapshot while it lies ahead: one that is passed is forgotten with the next checkpoint."""
+        """Return the table's own snapshot if it lies after `begin`; the next checkpoint forgets a passed one."""
         after = self.after.get(name)
         return after if after is not None and after > begin else None
 
@@ -240,7 +250,7 @@ class TableRules:
 
 
 def _written_alike(plans: list[TablePlan], source: str) -> list[TablePlan]:
-    """The plans with the columns of one target in one order: their rows share a statement.
+    """Return the plans with the columns of one target in one order, because their rows share a statement.
 
     Raises ShardError SHARD-049 where tables of one target don't write the same columns.
     """
@@ -261,9 +271,9 @@ def _written_alike(plans: list[TablePlan], source: str) -> list[TablePlan]:
 
 
 def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[str] = frozenset()) -> TargetPlan:
-    """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be.
+    """Return how rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be.
 
-    `plain` are columns, in lower case, whose values are equal just where their texts are.
+    `plain` are columns, in lower case, whose values are equal only where their texts are.
     """
     target = without_made_up_key(target, upstream)
     written = [column for column in upstream.columns if not column.generated]
@@ -304,7 +314,18 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
         why = f"texts don't tell which rows share a value of {_either(odd)}, so all of its changes keep their order"
         return replace(plan, ordered=True, why=why)
     why = f"rows that may share a value of {_either([index.name for index in target.unique_keys])} keep their order"
-    return replace(plan, ties=known, why=why)
+    return replace(plan, ties=known, locked_upserts=len(known) > 1 and _met_by_key(target), why=why)
+
+
+def _met_by_key(target: Table) -> bool:
+    """Return whether INSERT … ON DUPLICATE KEY UPDATE finds an existing row by the primary key before any other.
+
+    InnoDB writes the index that holds the rows first, and TiDB asks for the row's handle first: a clustered primary
+    key. MariaDB asks unique keys that are hashed before it.
+    """
+    text = target.create_sql.upper()
+    primary = any(index.primary for index in target.unique_keys)
+    return primary and _BY_HASH not in text and _NOT_CLUSTERED not in text
 
 
 def _either(names: Sequence[str]) -> str:
@@ -313,7 +334,7 @@ def _either(names: Sequence[str]) -> str:
 
 
 def _reordered(upstream: Table, target: Table, names: Iterable[str]) -> list[str]:
-    """SETs among the columns that rows are found by whose values have another text in the target."""
+    """Return a fault for each SET column by which rows are found and whose values have another text in the target."""
     found = []
     for column, other in ((upstream.column(name), target.column(name)) for name in names):
         if column.type == "set":
@@ -331,7 +352,7 @@ def _doubles(upstream: Table, target: Table, names: Iterable[str]) -> frozenset[
 
 
 def _plain(added: Iterable[Constant]) -> frozenset[str]:
-    """Constants that no collation takes for another one: anything but text, and digits."""
+    """Return constants that no collation makes equal to another one: anything but text, and digits."""
     values = ((one.column.name.lower(), one.value) for one in added)
     return frozenset(
         name for name, value in values if not isinstance(value, str) or (value.isascii() and value.isdigit())
@@ -339,7 +360,7 @@ def _plain(added: Iterable[Constant]) -> frozenset[str]:
 
 
 def _tie(upstream: Table, target: Table, index: Index) -> ConflictKey | None:
-    """What ties rows by that key, None where the images don't tell: its values are the target's, or fold oddly."""
+    """Return a unique key's conflict key; None where images don't show it: the target makes it, or folds it oddly."""
     there = {column.name.lower(): column for column in upstream.columns if not column.generated}
     own = [there.get((name or "").lower()) for name in index.columns]
     forms = [_form(target.column(column.name)) for column in own if column is not None]
@@ -350,7 +371,7 @@ def _tie(upstream: Table, target: Table, index: Index) -> ConflictKey | None:
 
 
 def _form(column: Column) -> str | None:
-    """As what values of a key's column are compared by step *causality*; None where nothing is coarse enough."""
+    """Return the form in which step *causality* compares values of a key's column; None where none is coarse enough."""
     if column.generated or column.type == "set":
         return None
     if not column.text_with_collation or column.type == "enum":
@@ -362,7 +383,7 @@ def _form(column: Column) -> str | None:
 
 
 def _alike(plans: Iterable[TablePlan]) -> bool:
-    """Whether the source tables of one target write equal values of its keys with equal texts."""
+    """Return whether the source tables of one target write equal values of its keys as equal texts."""
     written = set()
     for plan in plans:
         names = {name for tie in plan.target.ties for name in tie.columns} or set(plan.target.key)
@@ -373,6 +394,6 @@ def _alike(plans: Iterable[TablePlan]) -> bool:
 
 
 def _ambiguous(column: Column) -> bool:
-    """Whether two different texts may be one key: collations fold case and blanks, floats have two zeros."""
+    """Return whether two different texts may be one key: collations fold case and blanks, floats have two zeros."""
     folds = column.text_with_collation and column.type not in ("enum", "set")
     return folds or column.type in FLOATING

@@ -1,7 +1,7 @@
-"""One source's side of sharding DDL: which tables are held, what the lock says, what is to be read again.
+"""One source's side of sharding DDL: which tables' changes wait, what the lock's outcome is, what is to be re-synced.
 
-The machines are `shard`'s; here each of their steps becomes durable in the transaction that moves the checkpoint.
-`shard/DESIGN.md` has the protocol.
+The protocol itself is in `shard`, without I/O; here each of its steps is stored in the transaction that moves the
+checkpoint. `shard/DESIGN.md` describes the protocol.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
+from threading import Event
 from typing import Any
 
 from unshard.api.status import UnresolvedGroup
@@ -22,14 +23,12 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.lock import Outcome
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.shard.show import overdue, unresolved_groups
 from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.status import Unsynced
-from unshard.target.merged_tables import load_merged, take_out_of_merged
 from unshard.target.sharding import (
     copy_has,
     done,
@@ -38,19 +37,21 @@ from unshard.target.sharding import (
     load_groups,
     load_keeper,
     load_keepers,
+    load_merged,
     look,
     own,
     save_group,
+    take_out_of_merged,
 )
 
 LOOK_SECONDS = 0.2
-"""How often a lock that waits is looked at; one question for all of a source."""
+"""Seconds between two reads of the locks while this source has a reported DDL; one query covers the whole source."""
 IDLE_LOOK_SECONDS = 2.0
-"""The same while no lock waits for what this source does: the answer is only shown."""
+"""The same while this source has reported no DDL: the answer is only shown in the status."""
 
 
 class Next(Enum):
-    """What is to be done with a group."""
+    """The next step of the sync unit for a group: run its DDL, skip it, or re-sync its tables."""
 
     EXECUTE = auto()
     SKIP = auto()
@@ -59,12 +60,13 @@ class Next(Enum):
 
 @dataclass(slots=True)
 class ShardingGroups:
-    """Used by the sync unit's thread. `structure` gives an upstream table's structure of now.
+    """The sharding groups of one source. Used by the sync unit's thread.
 
-    A DDL that waits for longer than `alert_seconds` is told; 0: never. `peers` are all sources of the task's file.
+    `structure` returns the current structure of an upstream table. A DDL that waits for longer than `alert_seconds` is
+    logged; 0: never. `peers` are all sources of the task's file.
 
-    What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
-    a failure in between stops the source, and `restore` begins with what is on record.
+    `put` replaces groups in memory at once. They are durable when the `Also` that it returns has run in the transaction
+    that moves the checkpoint. If that transaction fails the source stops, and `restore` loads what is on record.
     """
 
     store: CheckpointStore
@@ -83,11 +85,13 @@ class ShardingGroups:
     def __post_init__(self) -> None:
         self.keeper = ShardingGroupKeeper(self.store.source)
 
-    def restore(self, names: Iterable[TableName]) -> None:
-        """Be where the target's rows say; `names` are the source's tables there, without those ahead in the log.
+    def restore(self, names: Iterable[TableName], ahead: Iterable[TableName] = ()) -> None:
+        """Load the groups from the target.
 
-        Raises ShardError SHARD-027 where a table of an unresolved group is not for its target any more, SHARD-037
-        where one that is not of the group is for it now, SHARD-038 as `refuse_connected`.
+        `names` are the source's tables at the checkpoint. `ahead` are those that an earlier process declared, and whose
+        CREATE or RENAME comes later in the log: while a DDL waits, they join its group when that is read again. Raises
+        ShardError SHARD-027 where a table of an unresolved group is no longer routed to that target, SHARD-037 where a
+        table is routed to it now that is not in the group, SHARD-038 as `refuse_connected`.
         """
         meta, source = self.store.meta, self.store.source
         keeper = self.store.on_target(lambda c: load_groups(c, meta, source))
@@ -99,19 +103,22 @@ class ShardingGroups:
             self.refuse_connected(group.target, group.first.position)
         self._saved, self._looked = dict(keeper.groups), 0.0
         members: dict[TableName, dict[TableName, TableState]] = {}
-        for name in sorted(names):
+        for name in sorted({*names, *ahead}):
             if name.table and self.rules.allows(name):
                 members.setdefault(self.rules.route(name), {})[name] = TableState()
         for target, states in members.items():
             group = keeper.group(target)
             if not group.unresolved:
                 keeper = keeper.with_group(ShardingGroup(source, target, states))
-            elif more := sorted(states.keys() - group.tables.keys()):
+            elif more := sorted(states.keys() - group.tables.keys() - set(ahead)):
                 raise ShardError("SHARD-037", Where(source, str(more[0])), values={"target": str(target)})
         self._take(keeper)
 
     def put(self, *groups: ShardingGroup, left: TableName | None = None) -> Also:
-        """Take over groups; what writes them. `left`: a table that nobody waits for."""
+        """Replace the in-memory groups. Returns a function that writes them in the caller's transaction.
+
+        `left`: a table of the source that nobody waits for.
+        """
         meta, source = self.store.meta, self.store.source
         before = {group.target: self._saved.get(group.target) for group in groups}
         keeper = self.keeper
@@ -132,9 +139,9 @@ class ShardingGroups:
         return save
 
     def refuse_connected(self, target: TableName, begin: Position) -> None:
-        """Raises ShardError SHARD-038 where what is held would come to connected tables in another order.
+        """Raise ShardError SHARD-038 if waiting changes would reach tables connected by foreign keys out of order.
 
-        A DDL of a target's only table waits for nobody.
+        A DDL of a target's only shard waits for no other shard and is never refused.
         """
         others = self.tables.targets.connected(target)
         keeper = self.store.on_target(lambda c: load_keeper(c, self.store.meta, target)) if others else None
@@ -143,7 +150,7 @@ class ShardingGroups:
             raise ShardError("SHARD-038", Where(self.store.source, str(target), str(begin)), values=values)
 
     def come_to(self, group: ShardingGroup) -> None:
-        """Take over progress that is not worth a write: after a crash it is made again."""
+        """Replace a group in memory only: the progress is not worth a write, and is made again after a crash."""
         self.keeper = self.keeper.with_group(group)
         self.tables.held = self.keeper.held
 
@@ -154,14 +161,14 @@ class ShardingGroups:
 
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
-        """What `query-status` shows of them, as of the last look at the locks."""
+        """The unresolved groups as `query-status` shows them, as of the last look at the locks."""
         found = unresolved_groups(self.keeper, self._seen, self.peers)
         if not self.alert_seconds:
             return found
         return tuple(overdue(one, self.alert_seconds, datetime.now(UTC)) for one in found)
 
     def alert(self) -> None:
-        """Tell of each DDL that waits for too long, once in a process."""
+        """Log each DDL that waits for longer than `alert_seconds`, once in a process."""
         for one in self.shown if self.alert_seconds else ():
             if one.overdue and (one.target, one.since) not in self._alerted:
                 self._alerted.add((one.target, one.since))
@@ -170,16 +177,23 @@ class ShardingGroups:
 
     @property
     def unresolved(self) -> bool:
+        """True if a table of any group has changes that wait."""
         return self.keeper.first is not None
 
     def waiting(self) -> dict[str, Unsynced]:
-        """By target table whose DDL waits: the source's tables that have not met it, and since when it is met."""
+        """Return, by target table whose DDL waits, the source's tables that have not met it and when it was first met.
+
+        The time is a Unix timestamp, 0 where no item has one.
+        """
         late = {one.target for one in self.shown if one.overdue}
         unresolved = self.keeper.unresolved
         return {str(group.target): _unsynced(group, overdue=group.target.quoted in late) for group in unresolved}
 
     def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
-        """What there is to do before the main stream goes on behind `at`."""
+        """Return the next step before the main stream goes on after `at`; None: there is none.
+
+        Reports each group that is ready to its lock on the way.
+        """
         self.alert()
         for group in self.keeper.unresolved:
             if group.ready is not None and not group.reported:
@@ -194,7 +208,10 @@ class ShardingGroups:
         return (Next.RESYNC, self.keeper.group(target[0])) if target is not None else None
 
     def outcome(self, group: ShardingGroup) -> Outcome | None:
-        """What the source does about the DDL that the group has reported; said again where that is not on record."""
+        """Return the lock's outcome for the DDL that the group has reported.
+
+        Where that report is no longer on record, the DDL is reported again first.
+        """
         found = self.locks(group).outcome(self.store.source)
         if found is None:
             self._report(group)
@@ -202,13 +219,13 @@ class ShardingGroups:
         return found
 
     def locks(self, group: ShardingGroup) -> LockKeeper:
-        """The target's locks and members as they are now."""
+        """Load the target's locks and members as they are now."""
         return self.store.on_target(lambda c: load_keeper(c, self.store.meta, group.target))
 
     def copies(self, counts: Mapping[TableName, int]) -> frozenset[TableName]:
-        """Say how many DDL the copy of each target's furthest table has; the targets of which any source has said so.
+        """Record how many DDL the furthest copy of each target has. Called before anything of the copy is loaded.
 
-        Before anything of the copy is loaded.
+        Returns the targets for which any source has recorded DDL that are not executed yet. May be repeated.
         """
         meta, source = self.store.meta, self.store.source
 
@@ -224,8 +241,15 @@ class ShardingGroups:
         keepers = self.store.on_target(lambda c: load_keepers(c, meta))
         return frozenset(keeper.target for keeper in keepers if keeper.ahead)
 
+    def join_copies(self, copies: Mapping[TableName, Table], stop: Event) -> dict[TableName, Table] | None:
+        """Return, by merged table, the structure that takes the rows of differing copies. Empty in pessimistic mode."""
+        return {}
+
+    def end_join(self, targets: Iterable[TableName]) -> None:
+        """Do nothing in pessimistic mode, where `join_copies` returns no structures."""
+
     def resolve(self, group: ShardingGroup, at: Location) -> Also:
-        """The target has the group's DDL, or goes without it: this source is behind it."""
+        """Mark the group's DDL as passed by this source, executed or skipped. Returns what writes it."""
         meta, source = self.store.meta, self.store.source
         save = self.put(group.resolve(at))
         self._looked = 0.0
@@ -238,7 +262,10 @@ class ShardingGroups:
         return write
 
     def again(self, resync: Resync, group: ShardingGroup, rows: TransactionRows) -> dict[TableName, Table]:
-        """The tables whose changes in a stretch of the re-sync are let through, with their structure there."""
+        """Return the tables whose changes a range of the re-sync applies, with the structure that those changes have.
+
+        Raises ShardError SHARD-020 where a table's structure is not known.
+        """
         found = {}
         begin, end = rows.begin, rows.end.position
         for name, (first, last) in resync.windows.items():
@@ -310,7 +337,7 @@ def _unsynced(group: ShardingGroup, *, overdue: bool) -> Unsynced:
 
 
 def leave_optimistic_mode(store: CheckpointStore) -> None:
-    """For a task in another mode: what is on record of merged tables does not hold any more.
+    """Take the source out of all merged tables, for a task that is not in optimistic mode any more.
 
     Raises ShardError SHARD-051 where shards of a merged table have different structures, or one waits.
     """
@@ -324,7 +351,7 @@ def leave_optimistic_mode(store: CheckpointStore) -> None:
 
 
 def refuse_held(store: CheckpointStore) -> None:
-    """For a task without `shard-mode`. Raises ShardError SHARD-028 where changes are held all the same."""
+    """Raise ShardError SHARD-028 if changes wait for a sharding DDL although the task has no `shard-mode`."""
     held = store.on_target(lambda c: load_groups(c, store.meta, store.source)).unresolved
     if held:
         raise ShardError("SHARD-028", Where(store.source), values={"targets": ", ".join(str(g.target) for g in held)})

@@ -1,12 +1,13 @@
-"""Statements of the log that lie between the snapshots of the tables that they name.
+"""Finds statements of the log that lie between the snapshots of the tables that they name.
 
-In a copy without a lock each table has a snapshot of its own. A statement is in the copy of a table whose snapshot lies
-behind it, and is carried out for one whose snapshot lies before it. Of one that names tables of both kinds neither is
-right where it moves rows or a structure from one to the other: `RENAME TABLE a TO x, b TO a, x TO b` takes rows to b
-that no copy has any more. So these tables are copied again, from one snapshot for all of them, before anything is
-loaded; then the statement lies on one side of it. A name that no table has is a part of that: it is absent there.
+In a copy without a lock each table has a snapshot of its own. The copy of a table has a statement if the table's
+snapshot comes after it; if the snapshot comes before it, the statement is run. For a statement on tables of both kinds
+neither is right where it moves rows or a structure from one to the other: `RENAME TABLE a TO x, b TO a, x TO b` moves
+rows to b that no copy has any more. Such tables are copied again, from one snapshot for all of them, before anything is
+loaded; then all their snapshots lie on one side of the statement. A name that no table has counts too: the table is
+absent in that snapshot.
 
-DROP of several tables, and of a schema, moves nothing: it is carried out for those whose snapshot lies before it.
+DROP of several tables, or of a schema, moves nothing: it is run for the tables whose snapshot comes before it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BUDGET = 64 << 20
 
 
 def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
-    """The followed tables that a statement changes, without names that a RENAME only passes a table through."""
+    """Return the followed tables that a statement changes, without names that a RENAME uses only in between."""
     if parsed.kind is StatementKind.TEMPORARY_TABLE:
         return frozenset()
     names = set(parsed.tables)
@@ -41,7 +42,7 @@ def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool
 
 
 def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, Position], at: Position) -> bool:
-    """Whether a statement that begins `at` lies between the snapshots of `names`, or of what it is made like."""
+    """Return whether a statement that begins `at` lies between the snapshots of `names`, or of its LIKE table."""
 
     def is_copied(name: TableName) -> bool:
         return after.get(name, at) > at
@@ -62,9 +63,9 @@ def crossed(
     source: str,
     stop: Event,
 ) -> frozenset[TableName] | None:
-    """The tables of a copy that statements cross; `tables_of` gives those of one statement.
+    """Return the tables of a copy that some statement crosses; `tables_of` returns those of one statement.
 
-    Waits until the log up to the last snapshot is there; None when `stop` came first.
+    Waits until the relay log reaches the last snapshot; None when `stop` came first.
     """
     after = {name: place.position for name, place in places.items() if place.position > begin.position}
     if not after:
@@ -73,7 +74,7 @@ def crossed(
         return None
     found, at, end = set[TableName](), begin, max(after.values())
     if relay.upstream != upstream:
-        return frozenset()  # another server's log can't tell: the load stops at that
+        return frozenset()  # the log is another server's: the load stops with an error
     if not awaited(relay, end, stop):
         return None
     while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
@@ -84,7 +85,10 @@ def crossed(
 
 
 def awaited(relay: Relay, position: Position, stop: Event) -> bool:
-    """Wait until the relay's log is known and has come to `position`; False: stopped first."""
+    """Wait until the relay log is known and reaches `position`. Return False if `stop` is set first.
+
+    Raises the error that stopped the relay.
+    """
     while not relay.wait_for(position, IDLE_SECONDS):
         relay.check()
         if stop.is_set():

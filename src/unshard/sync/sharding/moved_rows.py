@@ -1,17 +1,17 @@
-"""Rows that have moved between shards while a sharding DDL waited: found in the log before the re-sync begins.
+"""Finds rows that moved between shards while a sharding DDL waited, in the log, before the re-sync begins.
 
-The re-sync applies changes of held tables behind those of tables that were free (`shard.moved_key`). Which keys both
-have changed stands in the log, which is kept from where the first of them was held: it is read once more. First the
-hashes of all keys tell whether two tables have changed one; none does where no row has moved, and that is all. Else
-the changes of those keys tell what is to be left out of the re-sync. With several DDL in flight the hashes are kept, as
-long as they are not too many: the next look goes on where this one ended.
+The re-sync applies the changes that waited after changes of free tables that come later in the log (`changed_keys`).
+The log shows which keys both have changed; it is kept from where the first table's changes began to wait, and is read
+once more. First the hashes of all keys show whether two tables have changed one key. Where no row has moved, none is
+found, and that is all. Otherwise the changes of those keys show which ones the re-sync must leave out. With several DDL
+in flight the hashes are kept, if they are not too many, and the next look goes on where this one ended.
 
-| what can't be read, or doesn't tell a key for sure | exactly once | where a row would be written over unseen |
+| what can't be read, or has a key that can't be compared | exactly once | where a row would be overwritten unseen |
 |---|---|---|
-| changes of a table | told, and left aside: the target refuses a second row of a key | SHARD-032 |
-| the same, with `binlog skip` for the place that SHARD-032 names | | told, and left aside |
+| changes of a table | logged, and not looked through: the target refuses a second row of a key | SHARD-032 |
+| the same, with `binlog skip` for the position that SHARD-032 names | | logged, and not looked through |
 
-If it dies: nothing is on record but with a batch that leaves changes out; the next process finds the same again.
+If the process dies: only a batch that leaves changes out has this on record; the next process finds the same again.
 """
 
 from __future__ import annotations
@@ -28,30 +28,43 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
-from unshard.shard.moved_key import KeyChange, MoveOutcome, When, fates
 from unshard.sync.batch.excluded_changes import OPERATOR, runs, within
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
 from unshard.sync.planning.operators import without_moved
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
-from unshard.sync.sharding.changed_keys import ChangedKeys, SharedKeys, batch_of, changed_keys, numbered, own_key
+from unshard.sync.sharding.changed_keys import (
+    ChangedKeys,
+    KeyChange,
+    MoveOutcome,
+    SharedKeys,
+    When,
+    changed_keys,
+    fates,
+    numbered,
+    own_key,
+)
 from unshard.sync.source_log.prepared_xa import rows_behind
 from unshard.sync.source_log.reader import Log, TransactionRows, next_work
 from unshard.sync.steps.decode import decode
+from unshard.sync.steps.map import batch_of
 from unshard.target.operators import Operator, OperatorKind
 
 STRETCH_BYTES = 16 << 20
-"""What is decoded at a time."""
+"""Bytes of the log that are decoded at a time."""
 LOOK_SECONDS = 1.0
-"""How long one look at the log takes, so that a stop is seen soon."""
+"""Seconds that one call of `looked` reads the log, so that a stop is seen soon."""
 
 Event = tuple[TableName, str, int]
-"""A table, and the file and offset of an event that holds rows of it."""
+"""A table, and the file and offset of a row event that has rows of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A change of a key that two tables have changed."""
+    """A change of a key that two tables have changed.
+
+    `number`: which change of its event it is. `half`: it is one of the two changes of an UPDATE of the key.
+    """
 
     change: KeyChange
     event: Event
@@ -61,7 +74,12 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Look:
-    """One look at a group's log up to `at`. `strict`: what it misses would be lost unseen; `operators` say "go on"."""
+    """One look through a group's log up to `at`.
+
+    `strict`: the target replaces a row of an equal key, so a moved row that the look misses would be lost unseen. Where
+    one of `operators` is for such a position, it goes on all the same. `sure`: equal keys mean the same row. `aside`:
+    the tables that it does not look through.
+    """
 
     group: ShardingGroup
     resync: Resync
@@ -76,7 +94,10 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Learnt:
-    """The keys that a group's tables have changed from `since` to `upto`; `numbers` tells them apart in `shared`."""
+    """The keys that a group's tables have changed from `since` to `upto`.
+
+    `shared` has their hashes; `numbers` the number by which it knows each table.
+    """
 
     group: TableName
     key: tuple[str, ...]
@@ -86,7 +107,7 @@ class _Learnt:
     shared: SharedKeys = field(default_factory=SharedKeys)
 
     def serves(self, look: _Look) -> bool:
-        """Whether a look may go on from `upto`: the same keys, and tables have their names of then."""
+        """Return whether a look may go on from `upto`: the key is the same, and no table was renamed or dropped."""
         since = look.resync.since.position
         gone = look.group.gone[-1].at.position if look.group.gone else since
         same = (self.group, self.key) == (look.group.target, look.target.key)
@@ -94,7 +115,7 @@ class _Learnt:
 
 
 class _FewerColumns(Exception):
-    """A structure has but these columns of the key: all are compared by them."""
+    """A table's structure has only these columns of the target's key, so all tables are compared by them."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
         self.key = key
@@ -102,27 +123,30 @@ class _FewerColumns(Exception):
 
 @dataclass(slots=True)
 class MovedRows:
-    """Used by the sync unit's thread. What it finds is for one re-sync: that of a group behind its n-th DDL."""
+    """Finds the moved rows of one re-sync, that of a group after its n-th DDL. Used by the sync unit's thread.
+
+    `structure` returns the current structure of an upstream table.
+    """
 
     source: str
     planner: Planner
     rules: TableRules
     structure: Callable[[TableName], Table | None]
     read: int = 0
-    """Bytes of the log that were looked through, to be measured."""
+    """Bytes of the log that were looked through, for measurements."""
     _fates: dict[Event, dict[int, MoveOutcome]] = field(default_factory=dict)
-    _of: tuple[TableName, int, Position] | None = None
+    _of: tuple[TableName, int, Position, bool] | None = None
     _look: Iterator[None] = field(default_factory=lambda: iter(()))
     _learnt: _Learnt | None = None
 
     def looked(
         self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
     ) -> bool:
-        """Whether the group's log up to `at` is looked through; goes on with that for a while.
+        """Go on for a while with the look through the group's log up to `at`. Return whether it is done.
 
-        `strict` is for a source in safe mode or at least once. Raises ShardError SHARD-032 there.
+        `strict` is for a source in safe mode or with at-least-once delivery. Raises ShardError SHARD-032 there.
         """
-        now = (group.target, group.resolved, at.position)
+        now = (group.target, group.resolved, at.position, strict)
         if self._of != now:
             self._of, self._fates = now, {}
             self._look = self._through(group, at, log, operators, strict=strict)
@@ -130,9 +154,9 @@ class MovedRows:
         return all(time.monotonic() < ended for _ in self._look)
 
     def without(self, plan: BatchPlan) -> BatchPlan:
-        """The batch of the re-sync without the changes that are not for the target any more.
+        """Return the batch of the re-sync without the changes that the target must not get any more.
 
-        Raises ShardError SHARD-031 for one that can't be left out: two shards have the row.
+        Raises ShardError SHARD-031 for a change that can't be left out, because two shards have the row.
         """
         names = {table.table.name for table in plan.tables}
         files = {piece.file for piece in plan.ranges}
@@ -142,6 +166,7 @@ class MovedRows:
         return without_moved(plan, runs(meant))
 
     def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
+        """Yield the numbers of a range's row images that are left out."""
         skipped = seqs_for(OPERATOR, plan.tables)
         for table, images in decode(plan, piece, offsets=True)[0]:
             seqs, offsets, numbers = numbered(batch_of(images))
@@ -157,7 +182,7 @@ class MovedRows:
     def _through(
         self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
     ) -> Iterator[None]:
-        """Looks through the log, a stretch at a time, and puts down what becomes of changes."""
+        """Look through the log, one stretch at each step, and record the outcome of each change of a moved row."""
         resync = group.resync(at)
         if resync is None:
             return
@@ -173,13 +198,14 @@ class MovedRows:
                 look.target, look.sure = replace(look.target, key=fewer.key), False
 
     def _several(self, look: _Look) -> bool:
-        """Whether more than one table of the target has changes there."""
+        """Return whether more than one table of the target has changes in the log to look through."""
         if len(look.group.tables) > 1:
             return True
         stretches = self._stretches(look, look.resync.since)
         return len({name for rows in stretches for name in self._members(look, rows)}) > 1
 
     def _compared(self, look: _Look) -> Iterator[None]:
+        """Collect the hashes of all changed keys, then decide on the changes of keys that several tables share."""
         group, since = look.group, look.resync.since
         learnt, self._learnt = self._learnt, None
         if learnt is not None and learnt.serves(look):
@@ -213,12 +239,13 @@ class MovedRows:
         if not look.sure:
             self._untold_keys(look, seen.values())
         else:
-            self._decide(seen.values())
+            self._decide(seen.values(), refuses=not look.strict)
 
-    def _decide(self, seen: Iterable[list[_Seen]]) -> None:
+    def _decide(self, seen: Iterable[list[_Seen]], *, refuses: bool) -> None:
+        """Record the outcome of each change; an UPDATE of a key is left out only if both of its halves are."""
         halves: dict[tuple[Event, int], list[MoveOutcome]] = {}
         for found in seen:
-            known = fates(one.change for one in found)
+            known = fates((one.change for one in found), refuses=refuses)
             for one in found:
                 fate = known.get(one.change.order)
                 if fate is not None and one.half:
@@ -230,7 +257,7 @@ class MovedRows:
             self._fates.setdefault(event, {})[number] = MoveOutcome.LEFT_OUT if whole else MoveOutcome.CLASH
 
     def _untold_keys(self, look: _Look, seen: Iterable[list[_Seen]]) -> None:
-        """A key that two tables have changed, and which need not be the same row."""
+        """Leave a table aside where two tables have changed equal keys that may be of different rows."""
         for found in seen:
             if len({one.change.table for one in found}) > 1:
                 table, file, offset = found[-1].event
@@ -239,7 +266,7 @@ class MovedRows:
                 return
 
     def _untold(self, look: _Look, name: TableName, place: Position, cause: str) -> None:
-        """Leave the table aside. Raises ShardError SHARD-032 where that may lose a row unseen."""
+        """Leave the table aside, with a warning. Raises ShardError SHARD-032 where that may lose a row unseen."""
         told = any(one.op is OperatorKind.SKIP and one.position == place for one in look.operators)
         if look.strict and not told:
             values = {"target": str(look.group.target), "position": str(place)}
@@ -261,13 +288,13 @@ class MovedRows:
             place = work.end
 
     def _members(self, look: _Look, rows: TransactionRows) -> list[TableName]:
-        """The tables of the target that have changes there, also those that nobody waits for."""
+        """Return the tables of the target that have changes there, also those that nobody waits for."""
         route = self.rules.router.route
         known = (name for name in rows.log_range.tables if self.rules.takes(name) and route(name) == look.group.target)
         return sorted(known)
 
     def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
-        """The changes of those keys in a stretch, in the order of the log, each behind its key."""
+        """Return the changes of those keys in a stretch, in the order of the log, each with its key."""
         listed: list[tuple[int, bytes, _Seen]] = []
         for keys in self._keys(look, rows):
             name, file = keys.table, keys.piece.file
@@ -275,14 +302,15 @@ class MovedRows:
             for n in np.flatnonzero(np.isin(hash_of(keys.key), shared)):
                 event = int(keys.event[n])
                 place = rows.begin if rows.xid else Position(file, event)
-                change = KeyChange(0, shard, bool(keys.lives[n]), _when(look.group, name, place, look.at))
+                when = _when(look.group, name, place, look.at)
+                change = KeyChange(0, shard, bool(keys.inserts[n]), bool(keys.lives[n]), when)
                 one = _Seen(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
                 listed.append((int(keys.seq[n]), keys.key[int(n)].as_py(), one))
         listed.sort(key=lambda found: found[0])
         return [(key, one) for _, key, one in listed]
 
     def _keys(self, look: _Look, rows: TransactionRows) -> list[ChangedKeys]:
-        """The keys that a stretch changes, but for tables that can't be read by the structure they had."""
+        """Return the keys that a stretch changes. Tables that can't be read by their structure then are left aside."""
         while names := [name for name in self._members(look, rows) if name not in look.aside]:
             try:
                 return self._read(look, rows, names)  # all at once: numbers of changes are of what is read together
@@ -293,7 +321,7 @@ class MovedRows:
         return []
 
     def _failure(self, look: _Look, rows: TransactionRows, name: TableName) -> UnshardError | None:
-        """Why the changes of that table alone can't be read."""
+        """Return why the changes of that table can't be read by themselves; None if they can."""
         try:
             self._read(look, rows, [name])
         except UnshardError as error:
@@ -313,9 +341,9 @@ class MovedRows:
         return changed_keys(self.planner.plan(rows, tuple(tables), 0, 0), own) if tables else []
 
     def _plan(self, look: _Look, name: TableName, end: Position) -> TablePlan | None:
-        """How the table's changes before a place were read; None where they are in its copy.
+        """Return the plan to read the table's changes before `end`; None where the table's copy has them.
 
-        Raises ShardError SHARD-020 where that is not known any more.
+        Raises ShardError SHARD-020 where their structure is no longer known.
         """
         told, form = look.group.structure_before(name, end)
         if told and form is None:
@@ -326,7 +354,7 @@ class MovedRows:
         return self.rules.reading(replace(upstream, name=name), look.target)
 
     def _target(self, group: ShardingGroup, windows: Mapping[TableName, tuple[Location, Location]]) -> TargetPlan:
-        """What the target's rows are found by."""
+        """Return the target table with the key by which it finds rows."""
         name, (first, _) = min(windows.items())
         first = replace(first, position=Position(first.position.file, first.position.offset + 1))
         _, form = group.structure_before(name, first.position)
@@ -342,7 +370,7 @@ def _place_of(error: UnshardError, rows: TransactionRows) -> Position:
 
 
 def _when(group: ShardingGroup, name: TableName, place: Position, at: Location) -> When:
-    """When the target gets a change of the table that has this name there."""
+    """Return when the target gets a change that lies at `place` in the table of that name."""
     state = group.tables.get(name)
     if state is None:
         return When.AHEAD

@@ -1,59 +1,66 @@
-"""What the owner of a sharding DDL runs: the DDL that all tables have, or what a human has given since it was met.
+"""The statements of a sharding DDL's owner: the DDL that all tables have met, or an operator's in its place.
 
-An operator for a statement that is not met yet is that table's item, and waits (`sync.statement`). One that is given
-later, for the task has stopped at the DDL, is met here:
+An operator that is given before a table meets the statement is that table's item, and waits
+(`sync/sharding/statements.py`). One that is given later, because the task has stopped at the DDL, is applied here:
 
-| operator for the place of the DDL in a table of the owner | on the target | the lock |
+| operator at the position of the DDL in a table of the owner | on the target | the lock |
 |---|---|---|
 | none | the DDL | executed |
 | `skip` | nothing | executed: the others skip it too |
-| `replace` | what is given, by the routes of this source | the same |
-| `inject` | what is given, then the DDL | the same |
+| `replace` | the operator's statements, by the routes of this source | the same |
+| `inject` | the operator's statements, then the DDL | the same |
 
-Where an earlier owner was taken out of the task in the middle of it (`Lock.begun`), its intent is what is run: the
-target's structure tells how far it came, as after a death of the same owner.
+Where an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run:
+the target's structure shows how far it came, as after a death of the same owner.
 
-Of a DDL that nobody has given, two things are not as upstream: IGNORE is left out, for rows of two shards may double a
-key where the shards don't; and one that fills rows with what only its own run gives (`ddl.fills`) is refused.
+A DDL that no operator has given differs from the upstream statement in two ways. IGNORE is left out, because keys that
+are distinct in each shard may be duplicates in the target. And where the statement fills rows with values that only its
+own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.statements.backfill`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from unshard.ddl.backfill import filled_by_the_run
-from unshard.ddl.context import Context
+from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream, numbered
 from unshard.ddl.in_snapshot import left_to_run
-from unshard.ddl.intent import Intent
-from unshard.ddl.operator_statements import given_pieces, parse_given
+from unshard.ddl.intent import Again, Intent, Step
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import StatementRules
+from unshard.ddl.pieces import StatementRules, given_pieces, parse_given
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Ddl
+from unshard.ddl.statement import Context, Ddl, StatementKind
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import DdlError, ShardError, Where
-from unshard.model.table import Table
+from unshard.errors import DdlError, ShardError, UnshardError, Where
+from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import CheckpointStore
-from unshard.sync.statements.backfill import has_rows, refuse_unlike_fills
+from unshard.sync.statements.backfill import (
+    NUMBERED,
+    Backfiller,
+    has_rows,
+    refused_fill,
+    unlike_fills,
+)
+from unshard.sync.statements.plan_record import ColumnBackfill
 from unshard.target.operators import Operator, OperatorKind
 
 
 def operator_for(group: ShardingGroup, store: CheckpointStore) -> Operator | None:
-    """The pending operator for the DDL that the group has in front, at its place in any of the source's tables."""
+    """Return the pending operator at the position of the group's first DDL in any of the source's tables, or None."""
     items = [state.sequence.items[0] for state in group.tables.values() if state.sequence.items]
     return next((one for one in store.operators() if any(_is_in(item, one) for item in items)), None)
 
 
 def _is_in(item: DdlItem, operator: Operator) -> bool:
-    """An item that a copy has ends at the copy, far behind its statement."""
+    """Return whether an operator's position is in an item. An item that a copy has ends far after its statement."""
     begin, end = item.begin.position, item.end.position
     copied = item.payload["before"] is None
     return operator.position == begin if copied else begin <= operator.position < end
@@ -67,10 +74,10 @@ def intent_for(
     rules: StatementRules,
     store: CheckpointStore,
 ) -> tuple[Intent | None, bool]:
-    """What is run on the target of the group's DDL, None: nothing; and whether an earlier owner may have run some.
+    """Return the intent that runs the group's DDL, and whether an earlier owner may have run part of it.
 
-    Raises as `statements_for`, `plan_intent`, `refuse_fills`; DdlError DDL-027 where an operator is given for what an
-    earlier owner has run in part.
+    The intent is None where nothing is run. Raises as `statements_for`, `plan_intent`; DdlError DDL-027 where an
+    operator is given for what an earlier owner has run in part.
     """
     assert group.ready is not None
     lock, item = keeper.lock_of(group.source), group.ready
@@ -86,10 +93,7 @@ def intent_for(
     statements = statements_for(group, keeper, operator, tracker, rules, store)
     if not statements:
         return None, False
-    intent = store.on_target(lambda c: plan_intent(c, tracker.place, statements, begin, end, keeper.names))
-    if operator is None:
-        refuse_fills(intent, group, keeper, store)
-    return intent, False
+    return store.on_target(lambda c: plan_intent(c, tracker.place, statements, begin, end, keeper.names)), False
 
 
 def statements_for(
@@ -100,9 +104,10 @@ def statements_for(
     rules: StatementRules,
     store: CheckpointStore,
 ) -> tuple[Ddl, ...]:
-    """What is run on the target of the group's DDL, in order and in its names; copies may have brought all of it.
+    """Return the statements that run the group's DDL on the target, in the target's names and in order.
 
-    Raises DdlError DDL-026, DDL-033, DDL-011 for what is given; as `for_target`.
+    There are none where copies have brought all of it. Raises DdlError DDL-026, DDL-033, DDL-011 for an operator's
+    statements; as `for_target`.
     """
     assert group.ready is not None
     met = statements_of(group.ready)
@@ -123,7 +128,10 @@ def statements_for(
 def _own(
     group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: StatementRules, store: CheckpointStore
 ) -> list[Ddl]:
-    """What is left to run of the DDL itself. TiDB's words for it depend on its table of now."""
+    """Return the statements of the DDL itself that remain to be run.
+
+    For TiDB they are translated by the target table's own structure.
+    """
     if keeper.several:
         met = [replace(one, ddl=without_ignore(one.ddl)) for one in met]
     own = store.on_target(lambda c: in_targets_words(c, met, rules))
@@ -133,30 +141,82 @@ def _own(
     return own if there is None else list(left_to_run(own, there))
 
 
-def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, store: CheckpointStore) -> None:
-    """Raises ShardError SHARD-036 where rows of several shards would get what none of them has.
+def fills_of(
+    group: ShardingGroup,
+    intent: Intent | None,
+    keeper: LockKeeper,
+    store: CheckpointStore,
+    backfiller: Backfiller,
+    structure: Callable[[TableName], Table | None],
+) -> tuple[ColumnBackfill, ...]:
+    """Plan the column values that this source writes into its own rows after the group's DDL, whichever source runs it.
 
-    And DdlError DDL-034 as `refuse_unlike_fills` where the target table has one source table.
+    A table whose copy has the DDL needs none. `intent` is the owner's, None where another source runs the DDL.
+    `structure` returns a table of the source as of the main stream. Raises ShardError SHARD-036 where rows of several
+    shards would get values that none of them has, DdlError DDL-034 where rows of a single shard would, and the values
+    can't be written.
     """
+    if not store.on_target(lambda c: has_rows(c, group.target)):
+        return ()
+    by_run = filled_by_the_run if keeper.several else filled_unlike_upstream
+    fills, why = [], ""
+    for name, state in sorted(group.tables.items()):
+        item = state.sequence.items[0]
+        if (form := item.payload["before"]) is None:
+            continue
+        later = state.next_behind(item.end.position)
+        known = later.payload["before"] if later is not None else state.last
+        after = Table.from_dict(known) if known is not None else structure(name)
+        steps = _upstream_steps(item, Table.from_dict(form), after) if after is not None else ()
+        if columns := tuple(
+            column for step in steps for column in by_run(step) if column not in (numbered(step) or ())
+        ):
+            fills.append(ColumnBackfill(name, columns))
+            why = why or backfiller.hindrance(fills[-1], after, store)
+    counted = _numbered(intent, group, keeper, store) if intent is not None else ()
+    if why or counted:
+        columns = tuple(dict.fromkeys((*counted, *(column for fill in fills for column in fill.columns))))
+        raise refused_fills(group, columns, NUMBERED if counted else why, several=keeper.several)
+    return tuple(fills)
+
+
+def _upstream_steps(item: DdlItem, before: Table, after: Table) -> Iterator[Step]:
+    """Yield the steps that the item's statements were on the source's table, under the target's name."""
+    for one in statements_of(item):
+        if one.ddl.kind is StatementKind.ALTER_TABLE:
+            name = one.ddl.tables[0].quoted
+            texts = {name: before.create_sql}, {name: after.create_sql}
+            yield Step(one.ddl.text, one.ddl.kind, Again.HARMLESS, *texts, one.ddl.context)
+
+
+def _numbered(intent: Intent, group: ShardingGroup, keeper: LockKeeper, store: CheckpointStore) -> tuple[str, ...]:
+    """Return the columns that the intent fills with AUTO_INCREMENT numbers that differ from the source's."""
     assert group.ready is not None
-    if not keeper.several:
-        before = group.ready.payload["before"]
-        refuse_unlike_fills(intent, lambda _: Table.from_dict(before) if before else None, store)
-        return
-    columns = [name for step in intent.steps for name in filled_by_the_run(step)]
-    if not columns:
-        return
-    if store.on_target(lambda c: has_rows(c, group.target)):
-        where = Where(group.source, str(group.target), intent.position_begin)
-        cause = "; ".join(step.statement for step in intent.steps)[:500]
-        values = {"target": str(group.target), "columns": ", ".join(columns)}
-        raise ShardError("SHARD-036", where, cause, values)
+    if keeper.several:
+        names = {name for step in intent.steps for name in filled_by_the_run(step)}
+        return tuple(found[0] for step in intent.steps if (found := numbered(step)) and found[0] in names)
+    form = group.ready.payload["before"]
+    before = Table.from_dict(form) if form else None
+    find = partial(unlike_fills, target=group.target, upstream=before)
+    return tuple(name for step in intent.steps for name in store.on_target(partial(find, step=step))[1])
+
+
+def refused_fills(group: ShardingGroup, columns: Sequence[str], why: str, *, several: bool) -> UnshardError:
+    """Return ShardError SHARD-036, or DdlError DDL-034 where the target has a single shard."""
+    assert group.ready is not None
+    where = Where(group.source, str(group.target), str(group.ready.begin.position))
+    statement = "; ".join(group.ready.ddls)[:500]
+    if not several:
+        return refused_fill(where, columns, statement, why)
+    values = {"target": str(group.target), "columns": ", ".join(columns), "why": why}
+    return ShardError("SHARD-036", where, statement, values)
 
 
 def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[str, Any]:
-    """What an item keeps of a statement: the table's structure before it, None where its copy has it, and its forms.
+    """Build an item's payload: the table's structure before the statement, and the statement's texts.
 
-    An upstream table is written only where it is not the one from before.
+    The structure is None where the table's copy has the statement. The upstream table of a statement is stored only
+    where it differs from the structure before.
     """
     return {
         "before": before.to_dict() if before is not None else None,
@@ -172,7 +232,7 @@ def _upstream_form(one: RoutedDdl, before: Table | None) -> list[dict[str, Any]]
 
 
 def statements_of(item: DdlItem) -> tuple[RoutedDdl, ...]:
-    """What an item is on the target, before it is brought into the target's words."""
+    """Return an item's statements for the target, before they are translated for the target's product."""
     found = []
     for text, context, *more in item.payload["statements"]:
         upstream = None

@@ -1,13 +1,14 @@
-"""Read again what was held for a sharding DDL: batches over an old range with only the tables of its group let through.
+"""The re-sync: read again the changes that waited for a sharding DDL, and apply those of the group's tables.
 
-A batch takes as many stretches of rows as fit, over the statements and the rows of others between them: of each table
-what lies in its window. So a DDL that shards meet one by one, with rows between, costs one batch and not one a shard.
+A batch takes as many stretches of rows as fit, and passes over the statements and other rows between them: of each
+table it applies what lies in the table's window. So a DDL that shards meet one by one, with rows between, costs one
+batch and not one a shard.
 
-| it dies | then |
+| the process dies | then |
 |---|---|
-| before a batch of it is open, or nothing of it is applied | the group's row tells how far it has come; from there |
-| in the batch | its plan names the group, and the same batch is brought to its end (`again`) |
-| when it is closed | the group's row has moved with it |
+| before a batch is open, or when nothing of it is applied | the group's row has its progress; it goes on there |
+| in the batch | its plan names the group, and the same batch is finished (`again`) |
+| after the batch is closed | the group's row has moved with it |
 """
 
 from __future__ import annotations
@@ -27,31 +28,32 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import check_repeatable
 from unshard.sync.planning.operators import as_kept, leave_out, take_up
-from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.skipped_events import refuse_forbidden
+from unshard.sync.planning.planner import Planner, refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.moved_rows import MovedRows
-from unshard.sync.source_log.open_batch import WHOLE, stretches_again
 from unshard.sync.source_log.prepared_xa import rows_behind
-from unshard.sync.source_log.reader import Log, TransactionRows, next_work
+from unshard.sync.source_log.reader import WHOLE, Log, TransactionRows, next_work, stretches_again
 from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
 
 MOST_STRETCHES = 256
-"""What one look at the log passes at the most, so that a stop is seen soon and a plan stays small."""
+"""The most stretches that one call reads over, so that a stop is seen soon and a plan stays small."""
 Applied = Callable[[BatchPlan, TransactionRows], Account]
 
 
 @dataclass(frozen=True, slots=True)
 class ResyncRows:
-    """Rows that are read again in one batch, and the tables that are let through, with their structure there."""
+    """Rows that one batch of a re-sync reads.
+
+    `let`: the tables whose changes are applied, each with the structure that its changes have.
+    """
 
     rows: TransactionRows
     let: Mapping[TableName, Table]
 
     def takes(self, more: ResyncRows, budget: int) -> bool:
-        """Whether the batch can take more: of one form, and each table as it is."""
+        """Return whether one batch can hold both: the same file and form of rows, and each table with one structure."""
         mine, other = self.rows, more.rows
         return (
             mine.path == other.path
@@ -62,12 +64,16 @@ class ResyncRows:
         )
 
     def and_then(self, more: ResyncRows) -> ResyncRows:
+        """Return these rows and `more`, which come later in the same file, as one batch."""
         return ResyncRows(self.rows.and_then(more.rows), {**self.let, **more.let})
 
 
 @dataclass(slots=True)
 class Resyncer:
-    """Used by the sync unit's thread. `applied` runs a batch and gives what became of it."""
+    """Runs the re-sync of sharding groups. Used by the sync unit's thread.
+
+    `applied` runs a batch and returns its row counts.
+    """
 
     source: str
     groups: ShardingGroups
@@ -78,7 +84,10 @@ class Resyncer:
     moved: MovedRows
 
     def step(self, group: ShardingGroup, log: Log, budget: int, operators: Sequence[Operator]) -> None:
-        """The next batch of the group's re-sync, or what there is to pass before it."""
+        """Apply the next batch of the group's re-sync, or pass over a range that has no changes for it.
+
+        Returns without a batch while the look for rows that moved between shards is not done (`MovedRows.looked`).
+        """
         at = self.progress.at
         resync = group.resync(at)
         assert resync is not None
@@ -109,7 +118,7 @@ class Resyncer:
             self.progress.move(at, also=self.groups.put(after))
 
     def again(self, batch: OpenBatch, log: Log, operators: Sequence[Operator]) -> None:
-        """Bring a batch of a re-sync to its end that an earlier process left open, by the same plan.
+        """Finish a batch of a re-sync that an earlier process left open, by the same plan.
 
         Raises SyncError SYNC-008 where the log, or a table, is not what it was.
         """
@@ -129,7 +138,7 @@ class Resyncer:
         self._close(plan, rows, after)
 
     def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[ResyncRows | None, ShardingGroup]:
-        """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
+        """Return the rows of the next batch (None: none found), and the group after all that was read over."""
         at, left, renamed_between = self.progress.at, budget, group.renamed_between
         found: ResyncRows | None = None
         for _ in range(MOST_STRETCHES):
@@ -144,14 +153,14 @@ class Resyncer:
                 if found is not None and (
                     not found.takes(more, budget) or renamed_between(found.rows.begin, rows.begin)
                 ):
-                    break  # a shard's changes before and behind its RENAME would be taken for two shards' own
+                    break  # a shard's changes before and after its RENAME would count as those of two shards
                 found = found.and_then(more) if found is not None else more
             left -= rows.size if rows is not None else 0
             group = group.resynced(work.end if work is not None else resync.edge, at)
         return found, group
 
     def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> ResyncRows | None:
-        """The same for a batch that is open; None where the log has something else there."""
+        """Return the rows of a batch that is open; None where the log has something else there."""
         if batch.plan.get("xid"):
             work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
             rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
@@ -166,30 +175,34 @@ class Resyncer:
         return reduce(ResyncRows.and_then, parts)
 
     def _close(self, plan: BatchPlan, rows: TransactionRows, after: ShardingGroup) -> None:
-        """What is passed over here was counted when it was read first."""
+        """Apply the batch and close it. Only tables are counted: excluded rows were counted at the first reading."""
         account = self.applied(plan, rows)
         self.progress.close(self.progress.at, Account(account.tables), also=self.groups.put(after))
 
     def _held(self, after: ShardingGroup) -> Mapping[TableName, Location]:
-        """The tables that are held when the group has come there, and from where."""
+        """Return the tables whose changes still wait once the group is as in `after`, and from which location."""
         return self.groups.keeper.with_group(after).held
 
     def _come_to(self, before: ShardingGroup, after: ShardingGroup) -> None:
-        """Nothing is let through there; written only where a table is free by it."""
+        """Take over a group that has no rows to apply. It is written only where a table of it becomes free."""
         if after.held.keys() == before.held.keys() and after.behind:
             self.groups.come_to(after)
         else:
             self.progress.move(self.progress.at, also=self.groups.put(after))
 
     def _tables(self, found: ResyncRows, resync: Resync) -> tuple[TablePlan, ...]:
-        """The plans of what is let through, each with its window where that is not all of the rows."""
+        """Return the plans of the tables to apply, each with its window where that does not cover all of the rows."""
         rows, old = found.rows, self.rules.with_structures(found.let)
         plans = old.plans(found.let, rows.begin, partial_images=rows.log_range.partial_images)
         return tuple(_within(plan, resync.windows[plan.table.name], rows) for plan in plans)
 
 
 def _within(plan: TablePlan, window: tuple[Location, Location], rows: TransactionRows) -> TablePlan:
-    """An edge that lies before the rows, or behind them, is not named: a crash may move it there."""
+    """Limit a plan to its window.
+
+    An edge of the window that lies outside of the rows is left out: after a crash the window may have another edge
+    there.
+    """
     first, last = (edge.position for edge in window)
     return replace(
         plan,

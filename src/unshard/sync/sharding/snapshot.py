@@ -1,6 +1,7 @@
-"""What the log tells of a copy in which each table has a snapshot of its own: the sharding DDL that it has already.
+"""Finds the sharding DDL that a copy has already, where each of its tables has a snapshot of its own.
 
-Asked before anything of the copy is loaded: what can't be kept stops there (`ddl.ahead` has the rule).
+Runs before anything of the copy is loaded, so that a DDL that can't be kept stops the task there (`ddl.in_snapshot` has
+the rule).
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from threading import Event
 
-from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.in_snapshot import DdlInSnapshot, is_kept
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify
+from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
@@ -33,10 +34,10 @@ _BUDGET = 64 << 20
 def copied_ddl(
     start: Checkpoint, statements: Statements, groups: ShardingGroups, store: CheckpointStore, relay: Relay, stop: Event
 ) -> DdlInSnapshot | None:
-    """Say to the task's other sources what of sharding DDL the copy has that sync begins with at `start`.
+    """Declare to the task's other sources which sharding DDL the copy has from which sync begins at `start`.
 
-    Waits until the log up to its last snapshot is there; None when `stop` came first. Raises ShardError SHARD-029 for
-    one that can't be brought together with the copies that lack it.
+    Waits until the relay log reaches the copy's last snapshot; None when `stop` came first. Raises ShardError SHARD-029
+    for a DDL that can't be reconciled with the copies that lack it.
     """
     copies = {name: state.table for name, state in start.tables.items() if state.table is not None}
     tables = {name: table for name, table in copies.items() if not table.is_absent}
@@ -65,15 +66,16 @@ def copied_ddl(
     for name, found in met.items():
         target = groups.rules.route(name)
         furthest[target] = max(furthest.get(target, 0), len(found))
-    return DdlInSnapshot(met, groups.copies(furthest))
+    joined = groups.join_copies(tables, stop)
+    return DdlInSnapshot(met, groups.copies(furthest), joined) if joined is not None else None
 
 
 def _met(
     work: LoggedDdl, reader: StatementReader, after: Mapping[TableName, Position], groups: ShardingGroups
 ) -> Iterator[tuple[TableName, tuple[Ddl, ...]]]:
-    """The operations of a statement that the copy of its table has, by table.
+    """Yield, by table, the operations of a statement that the copy of the table has.
 
-    Raises ShardError SHARD-029 for a ghost of online DDL that is older than the log.
+    Raises ShardError SHARD-029 for a ghost table of online DDL that was created before the log begins.
     """
     where = Where(source=reader.source, position=str(work.begin))
     parsed = classify(work.statement.sql, logged_context(work.statement, reader.traits, where))
@@ -98,7 +100,7 @@ def _met(
 
 
 def _refuse(part: Ddl, copy: Table, tracker: SchemaTracker, reader: StatementReader, store: CheckpointStore) -> None:
-    """Raises ShardError SHARD-029."""
+    """Raise ShardError SHARD-029 if copies with and without the operation can't be loaded into one target."""
 
     def leaves_as_it_is(part: Ddl) -> bool:
         try:

@@ -1,18 +1,18 @@
-"""Statements on tables that are merged, with `shard-mode: pessimistic`: what each does to its sharding group.
+"""Statements on merged tables with `shard-mode: pessimistic`: what each does on the target and to its sharding group.
 
 | statement | on the target | in the group |
 |---|---|---|
-| ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have it | an item; the table is held |
-| CREATE TABLE | run where the target has no such table | the table joins, behind the items whose structure it has |
+| ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have met it | an item; its changes wait |
+| CREATE TABLE | run where the target has no such table | the table joins, with the items whose structure it has |
 | one that `binlog skip` leaves out | nothing | nothing; nobody waits for the table before it meets a DDL |
 | DROP TABLE, DROP DATABASE | nothing | the table leaves |
 | TRUNCATE TABLE | nothing | nothing |
 | RENAME TABLE within the target table | nothing | the table goes on under its new name |
-| one that is left out, to another name | nothing | the table leaves, and joins where its new name goes |
+| a RENAME that is left out, to another name | nothing | the table leaves, and joins the group of its new name |
 | any other RENAME, CREATE OR REPLACE TABLE | refused | |
 | CREATE DATABASE, ALTER DATABASE | run at once | nothing |
-| one that is left out (a filter, `binlog skip`) | nothing | kept while the table is held, for what is read again |
-| one in whose place others stand (`binlog replace`, `inject`) | as those | as those |
+| one that is left out (a filter, `binlog skip`) | nothing | recorded while the table's changes wait, for the re-sync |
+| one that an operator replaces or adds to (`binlog replace`, `inject`) | as the given statements | as these |
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
-from unshard.shard.lock import Outcome
+from unshard.shard.lock_keeper import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import Also, nothing
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, ShardingGroups
@@ -54,7 +54,11 @@ _TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, Stat
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What is left to do of a statement: `pieces` as they are run and tracked; `meets` is the table that it holds."""
+    """The rest of a statement after `ShardedStatements.share`.
+
+    `pieces`: its operations as they are run and tracked. `meets`: the table that meets the statement as a sharding DDL,
+    None where there is none.
+    """
 
     pieces: tuple[AlterOperation, ...]
     meets: TableName | None = None
@@ -62,7 +66,11 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """A statement that a shard meets: `statements` on the target, its `pieces`, and the table's structure behind it."""
+    """A sharding DDL that one shard meets.
+
+    `statements`: what it is on the target. `pieces`: its operations. `after`: the table's structure after the
+    statement.
+    """
 
     table: TableName
     statements: tuple[RoutedDdl, ...]
@@ -72,13 +80,19 @@ class Met:
 
 @dataclass(slots=True)
 class ShardedStatements:
-    """Used by the sync unit's thread."""
+    """Carries statements of the log into the sharding groups. Used by the sync unit's thread.
+
+    `drop` is the task's `shard-drop`: whether a DROP or TRUNCATE of a shard stops the task or is ignored on the target.
+    """
 
     groups: ShardingGroups
     drop: ShardDrop
 
     def share(self, found: Sequence[AlterOperation], where: Where) -> Shared:
-        """What of the pieces is run at once. Raises ShardError SHARD-021, 022, 023."""
+        """Decide which operations of a statement are run, and which table meets it as a sharding DDL.
+
+        Raises ShardError SHARD-021, 022, 023.
+        """
         pieces = tuple(self._at_once(piece, where) for piece in found)
         met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
         if not met:
@@ -115,9 +129,10 @@ class ShardedStatements:
         return replace(piece, run=()) if there is not None else piece
 
     def meet(self, met: Met, work: LoggedDdl, at: Location, copied: Location | None = None) -> Also:
-        """The table is held behind the statement.
+        """Add the statement to its table's sequence; the table's changes after it wait. Returns what writes the group.
 
-        `copied`: the later place of its own snapshot, which has the statement and all changes up to there.
+        `copied`: the location of the table's own snapshot where that is later than the statement: the copy has the
+        statement and all changes up to there.
 
         Raises ShardError SHARD-001 as `ShardingGroup.meet`, SHARD-038 as `ShardingGroups.refuse_connected`.
         """
@@ -133,13 +148,14 @@ class ShardedStatements:
         return self.groups.put(group.meet(table, item))
 
     def pass_by(self, passing: Passing) -> Also | None:
-        """What a statement that need not wait makes of groups and their members; None where it changes none.
+        """Update groups and members for a statement that need not wait. Returns what writes them; None: no change.
 
-        A held table whose structure it changes upstream alone keeps the one of before, for what is read again. A new
-        table whose CREATE a human has left out is no member, also where an earlier attempt has said that it is.
+        Where such a statement changes only the upstream structure of a table whose changes wait, the structure before
+        it is recorded, because the re-sync reads the table's changes again. A new table whose CREATE a human has left
+        out does not become a member, even if an earlier attempt has declared it.
 
-        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 and SHARD-030 for a new table that is unlike the
-        others, SHARD-025 where its target is busy for too long.
+        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 and SHARD-030 for a new table that differs from
+        the others, SHARD-025 where its target is busy for too long.
         """
         groups: dict[TableName, ShardingGroup] = {}
         route, allows = self.groups.rules.route, self.groups.rules.allows
@@ -181,10 +197,11 @@ class ShardedStatements:
         return self.groups.put(*groups.values(), left=passing.left)
 
     def again(self, plan: StatementPlan, begin: Position) -> tuple[Also, bool]:
-        """What closing the open batch of a statement makes of groups, in a later process; whether it is run before.
+        """Close an open statement batch in a later process.
 
-        A sharding DDL is not where a human has taken it back. Nor where the source was taken out of the task and has
-        come back: another one has run it, or is to, and then its group waits as before.
+        Returns what writes the groups, and whether the statement is run first. A sharding DDL is not run where a human
+        has given up its lock. Nor is it run where the source was taken out of the task and has come back: another
+        source has run the DDL or is to run it, and the group waits as before.
         """
         groups = self.groups
         if plan.group is not None:
@@ -199,15 +216,18 @@ class ShardedStatements:
         return self.pass_by(passing) or nothing, True
 
     def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
-        """The structure that a table has which is about to go, where changes of its group are held."""
+        """Return the structure of a table about to be dropped or renamed, if changes of its group wait; else None."""
         found = self.groups.structure(name) if group.unresolved and name in group.tables else None
         return found.to_dict() if found is not None else None
 
     def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
-        """How many of the group's unresolved items the structure of a new table has.
+        """Return how many of the group's unresolved items the structure of a new table already has.
 
-        One that is LIKE a table of the group has as many as that. Any other has all that it may have; options tell only
-        where columns and keys don't: of a new table they may be others.
+        A table that is created LIKE a member has as many items as that member, if its structure fits. Any other has as
+        many as its structure allows. Table options decide only where columns and keys do not: a new table may have
+        other options.
+
+        Raises ShardError SHARD-024 where its structure fits no number of items.
         """
         length = len(group.sequence)
         if not length:
@@ -223,7 +243,7 @@ class ShardedStatements:
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
 
     def _behind(self, group: ShardingGroup, met: int) -> Iterator[Table]:
-        """The structures that tables of the group have had behind their first `met` items, before the next one."""
+        """Yield the structures that members had after their first `met` items and before the next one."""
         for name, state in group.tables.items():
             items = state.sequence.items
             if met > len(items):
@@ -239,10 +259,10 @@ class ShardedStatements:
                 yield from [now] if now is not None else []
 
     def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
-        """Raises ShardError SHARD-030 for the first table of this source where it has not the target's structure.
+        """Raise ShardError SHARD-030 if the first table of this source does not have the target's structure.
 
-        It joins behind all that is run there. A column that the target alone has may be one made by hand, as long as
-        no DDL has been brought together there.
+        The table joins after every DDL that is run on the target. A column that only the target has may have been added
+        by hand, unless a sharding DDL was ever executed there.
         """
         store, tables = self.groups.store, self.groups.tables
         target = self.groups.rules.route(first.name)
@@ -261,7 +281,10 @@ class ShardedStatements:
             raise ShardError("SHARD-030", where, values={"target": str(target), "faults": "; ".join(faults)})
 
     def _own_first(self, groups: Mapping[TableName, ShardingGroup], begin: Position) -> None:
-        """Wait while a DDL is being run on a target where this source gets its first table."""
+        """Declare the first table of this source on each target; waits while a DDL is being run there.
+
+        Raises ShardError SHARD-025 after PATIENCE_SECONDS.
+        """
         store = self.groups.store
         ended = time.monotonic() + PATIENCE_SECONDS
         for target, group in groups.items():
@@ -281,17 +304,20 @@ class ShardedStatements:
 
 
 def _alike(one: Table, other: Table) -> bool:
-    """Whether they have the same columns and keys; their names and options may differ."""
+    """Return whether two tables have the same columns and keys; their names and options may differ."""
     return (_parts(one)[0], _charsets(one)) == (_parts(other)[0], _charsets(other))
 
 
 def _options(table: Table) -> tuple[str, ...]:
-    """Comment, partitions and the like, which tell a table of before from one behind a statement on these alone."""
+    """Return the table options (comment, partitions and the like).
+
+    They distinguish the structures before and after a statement that changes options only.
+    """
     return _parts(table)[1]
 
 
 def _parts(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns and keys of a SHOW CREATE, without the table's name, in names of keys too, and its options."""
+    """Split a SHOW CREATE text into columns with keys, and options. Names made from the table's name are left out."""
     parts = normal(without_own_names(table)) or ()
     depth, start = 0, 0
     for at, part in enumerate(parts):
@@ -306,5 +332,5 @@ def _parts(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _charsets(table: Table) -> tuple[str | None, ...]:
-    """What SHOW CREATE leaves to the table's default, and values are read by."""
+    """Return the columns' character sets, by which values are read. SHOW CREATE omits the table's default."""
     return tuple(column.charset for column in table.columns)

@@ -1,4 +1,4 @@
-"""Which of a source's tables land in which target table, said to all sources of the task by rows in the target."""
+"""The tables of a source by target table, declared to all sources of the task by rows in the target."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from unshard.target.sharding import announce, held_tables, load_keeper, load_kee
 Owned = dict[TableName, tuple[TableName, ...]]
 BUSY_SECONDS = 0.2
 PATIENCE_SECONDS = 60.0
-"""How long a sharding DDL that is being run may hold up a source that gets its first table there."""
+"""How long a source waits for a sharding DDL that is being run on a target where the source gets its first table."""
 
 
 @dataclass(slots=True)
 class Ownership:
-    """Used by the sync unit's thread. `peers` are all sources of the task, this one too.
+    """Declares the source's tables. Used by the sync unit's thread. `peers` are all sources of the task, this one too.
 
-    A source that is alone, without `shard-mode`, tells nobody: `told` is False.
+    `told` is False for the only source of a task without `shard-mode`: it declares nothing.
     """
 
     store: CheckpointStore
@@ -36,10 +36,10 @@ class Ownership:
     _last: Owned = field(default_factory=dict)
 
     def announce(self, names: Iterable[TableName]) -> None:
-        """Say at a start what the source owns; waits while a DDL is being run where it gets its first table.
+        """Declare at a start which tables the source owns. Waits while a DDL is run where it gets its first table.
 
-        Raises ShardError SHARD-025 where that takes too long, SyncError SYNC-001 where another process has taken the
-        source over since its claim.
+        May be repeated. Raises ShardError SHARD-025 where the wait takes too long, SyncError SYNC-001 where another
+        process has claimed the source since.
         """
         if not self.told:
             return
@@ -65,26 +65,29 @@ class Ownership:
         self._last = owned
 
     def left(self) -> frozenset[TableName]:
-        """Tables of the source that nobody waits for: a human has left their CREATE out."""
+        """Return the source's tables that nobody waits for, because a human has left their CREATE out."""
         store = self.store
         keepers = store.on_target(lambda c: load_keepers(c, store.meta)) if self.told else ()
         return frozenset(name for keeper in keepers for source, name in keeper.left if source == store.source)
 
     def declared(self) -> frozenset[TableName]:
-        """What the source has said that it owns, in this process or an earlier one."""
+        """Return the tables that the source has declared, in this process or an earlier one."""
         store = self.store
         keepers = store.on_target(lambda c: load_keepers(c, store.meta)) if self.told else ()
         return frozenset(name for keeper in keepers if (own := keeper.members.get(store.source)) for name in own.tables)
 
     def others(self, target: TableName) -> int:
-        """How many tables of other sources land there, as they have said."""
+        """Return how many tables other sources have declared for this target."""
         if not self.told:
             return 0
         keeper = self.store.on_target(lambda c: load_keeper(c, self.store.meta, target))
         return sum(len(member.tables) for name, member in keeper.members.items() if name != self.store.source)
 
     def changed(self, names: Iterable[TableName], changes: Mapping[TableName, object]) -> Also | None:
-        """What says that tables have come and gone, where `changes` (None: gone) made `names` of now; else None."""
+        """Return the write that declares the tables anew in the caller's transaction; None where nothing changes.
+
+        `names` are the source's tables after `changes`, in which None is a table that is dropped.
+        """
         targets = {self.rules.route(name) for name in changes if name.table and self.rules.allows(name)}
         if not self.told or not targets:
             return None
@@ -109,18 +112,18 @@ class Ownership:
         return {target: tuple(tables) for target, tables in found.items()}
 
 
-# A duplicate key in a merged table: whether it may be that of a row whose changes wait for a sharding DDL.
+# A duplicate key in a merged table may be caused by changes that wait for a sharding DDL.
 #
-# A row that leaves a held shard and comes to one that is free under the same key is deleted later than it is
-# inserted. Neither can be put right here: the new row is of the old structure, which the target loses before the old
-# row may go.
+# When a row moves under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT
+# before the DELETE. This can't be put right here: the new row has the old structure, which the target loses before the
+# old row may be deleted.
 
 
 DUPLICATE = "SYNC-003"
 
 
 def held_clash(error: UnshardError, plan: BatchPlan, store: CheckpointStore) -> ShardError | None:
-    """SHARD-035 in the place of the error that stopped the batch, where changes of its target table are held."""
+    """Return SHARD-035 in place of a duplicate key error, if changes of its target table wait for a DDL; else None."""
     if error.code != DUPLICATE:
         return None
     target = next(one.name for one in plan.targets().values() if str(one.name) == error.where.table)

@@ -1,16 +1,16 @@
-"""A source that has failed over: every name of the old server's binlog becomes a place in the new one's, by GTID.
+"""A source that has failed over: each location in the old server's binlog is translated to the new one's, by GTID.
 
-| what has names | its place in the new log |
+| record | its location in the new log |
 |---|---|
-| the checkpoint | behind just the transactions of its GTID set |
-| a table's later snapshot | the same, by its own set; none where the checkpoint holds it already |
+| the checkpoint | after exactly the transactions of its GTID set |
+| a table's own later snapshot | the same, by its own set; none where the checkpoint includes it already |
 | the exit point of safe mode | the same |
 | a prepared XA transaction | where the new log prepares the same xid |
-| statements and edges of an unresolved sharding group | behind just the transactions of their sets |
+| statements and window edges of an unresolved sharding group | after exactly the transactions of their sets |
 
-A batch that is open is finished before, from the old server's files (`before_crossing`), so that none is open here.
-If it dies before `CheckpointStore.cross` commits, the old names stand, and all is looked for again. After the commit
-the new names stand.
+An open batch is finished first, from the old server's files (`Relay.earlier`), so that none is open here. If the
+process dies before `CheckpointStore.cross` commits, the old names stay, and all locations are searched for again. After
+the commit the new names are on record.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch.stored_plan import RowsRecord
 from unshard.sync.source_log.reader import Prepare, RelayFiles, Work, WrittenLog, head_gtids, seek
-from unshard.target.checkpoint import Checkpoint, TableCheckpoint
-from unshard.target.prepared_xa import PreparedXa
+from unshard.target.checkpoint import Checkpoint, PreparedXa, TableCheckpoint
 from unshard.target.receipts import OpenBatch
 
 IDLE_SECONDS = 0.25
 ANY = Position("any.000000", 0)
-"""Before whatever a log has."""
+"""A position before all that a log has."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedNames:
-    """All that a source has on record with binlog names in it; its tables are those with a place of their own.
+    """All records of a source that hold binlog names.
 
-    `groups` are those that hold tables.
+    `checkpoint`: with the tables that have a location of their own. `prepared`: by xid. `groups`: those that hold
+    tables.
     """
 
     checkpoint: Checkpoint
@@ -47,7 +47,7 @@ class RecordedNames:
 
 
 def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Position, ...]:
-    """The ends of what has to be on disk to finish an open batch of rows."""
+    """Return the positions up to which the log has to be on disk to finish an open batch of rows."""
     kept = prepared.get(batch.plan.get("xid") or "")
     if kept is not None:
         return Position(kept.begin.position.file, kept.end), batch.end
@@ -56,10 +56,10 @@ def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Positi
 
 
 def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str, stop: Event) -> RecordedNames | None:
-    """The same names, those of server `before`, in the log of another, waiting for it; None: stopped before.
+    """Translate the recorded names from server `before` to another server's log, waiting for it. None: stopped first.
 
-    Reads files only. Raises SyncError SYNC-061 where no place is behind just the transactions of a set, SYNC-062 where
-    a prepared transaction isn't prepared in the new log; RelayError 032 for a place that has no GTIDs.
+    Reads files only. Raises SyncError SYNC-061 where no location is after exactly the transactions of a set, SYNC-062
+    where a prepared transaction isn't prepared in the new log; RelayError 032 for a location that has no GTIDs.
     """
     old, prepares = names.checkpoint, dict[str, PreparedXa]()
     places: dict[str, Location] = {}
@@ -87,7 +87,7 @@ def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str,
 
 
 def _locations(checkpoint: Checkpoint) -> Iterator[Location]:
-    """What is to be found anew, the checkpoint itself first."""
+    """Yield the locations to translate, the checkpoint's first."""
     yield checkpoint.location
     if checkpoint.exit_point is not None:
         yield checkpoint.exit_point.location
@@ -116,7 +116,10 @@ def _await_place(
 def _place(
     old: Location, log: RelayFiles, written: Position, source: str, prepares: dict[str, PreparedXa]
 ) -> Location | None:
-    """The place behind just the transactions of `old.gtid`; `prepares` gets the XA transactions prepared before it."""
+    """Return the location after exactly the transactions of `old.gtid`; None while more of the log is needed.
+
+    `prepares` gets the XA transactions that are prepared before it.
+    """
     first = log.files()[0]
     before = head_gtids(log, first, written)
     if before is None:

@@ -1,13 +1,13 @@
-"""Prepared XA transactions: remembered at XA PREPARE, applied at XA COMMIT, forgotten at XA ROLLBACK.
+"""Prepared XA transactions: recorded at XA PREPARE, applied at XA COMMIT, dropped at XA ROLLBACK.
 
 | if the process dies | then |
 |---|---|
 | before the checkpoint passes the prepare | the prepare is read again |
-| after it | the record stands in the target beside the checkpoint |
+| after it | the record is in the target beside the checkpoint |
 | in the batch of the commit | the same batch is finished from its plan, which names the prepared bytes |
-| after that batch is closed | the record went with the same transaction |
+| after that batch is closed | the record was deleted in the same transaction |
 
-Their structures are those of now: a prepared transaction holds its tables against DDL.
+The rows have the tables' structures at the commit, because a prepared transaction locks its tables against DDL.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from unshard.binlog.headers import read_format
+from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
-from unshard.binlog.mapped import mapped
 from unshard.binlog.transaction_range import BudgetReached, TransactionRange
 from unshard.binlog.xa import PreparedStop
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch.stored_plan import RowsRecord
 from unshard.sync.source_log.reader import Complete, Log, Prepare, TransactionRows, Work, next_work
-from unshard.target.prepared_xa import PreparedXa
+from unshard.target.checkpoint import PreparedXa
 from unshard.target.receipts import OpenBatch
 
 _BUDGET = 64 << 20
@@ -33,31 +32,34 @@ _BUDGET = 64 << 20
 
 @dataclass(slots=True)
 class PreparedXas:
-    """Those of one source. Used by the sync unit's thread; what it holds is what the target has on record."""
+    """The prepared XA transactions of one source, by xid. Used by the sync unit's thread.
+
+    `known` is what the target has on record.
+    """
 
     source: str
     known: dict[str, PreparedXa] = field(default_factory=dict)
 
     def record(self, work: Prepare, gtid: str) -> PreparedXa:
-        """What is to be kept of a prepare; `gtid` is the set before it."""
+        """Return the record to keep of a prepare; `gtid` is the set before it."""
         prepared = PreparedXa(work.prepared.xid, Location(work.begin, gtid), work.prepared.end)
         self.known[prepared.xid] = prepared
         return prepared
 
     def rows(self, log: Log, work: Complete) -> TransactionRows:
-        """The rows of a commit whose prepare is on record. Raises BinlogError BINLOG-035."""
+        """Return the rows of a commit whose prepare is on record. Raises BinlogError BINLOG-035."""
         stamp = work.completed.timestamp
         return rows_of(log, self.known[work.completed.xid], work.begin, work.end, stamp, self.source)
 
     def rows_again(self, log: Log, batch: OpenBatch) -> TransactionRows:
-        """The rows of an open batch that is a commit. Raises BinlogError BINLOG-035."""
+        """Return the rows of an open batch that is a commit. Raises BinlogError BINLOG-035."""
         record = RowsRecord.of(batch)
         end = Location(batch.end, record.end_gtid)
         return rows_of(log, self.known[record.xid], batch.begin, end, 0, self.source)
 
 
 def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestamp: int, source: str) -> TransactionRows:
-    """The rows that were prepared as `kept` and are committed by the bytes `begin` to `end`.
+    """Return the rows that were prepared as `kept` and are committed by the bytes from `begin` to `end`.
 
     Raises BinlogError BINLOG-035 where the log no longer has them, or holds something else there.
     """
@@ -87,11 +89,11 @@ def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestam
 
 
 def look_back(log: Log, work: Complete, source: str, since: Position | None = None) -> PreparedXa | None:
-    """The prepare of a commit that has none on record: it was read past before the task began.
+    """Return the prepare of a commit that has none on record, because it lies before the task's start.
 
-    It is looked for behind `since` first, where that lies in the commit's own file. Then the files are searched from
-    there back to the oldest of the log. None where it lies before all of them. Raises BinlogError BINLOG-034 where the
-    last that is told of the xid is another end of it, or bytes before it are damaged.
+    The search begins after `since`, where that lies in the commit's own file. Then it goes through the files from there
+    back to the oldest of the log. None where the prepare lies before all of them. Raises BinlogError BINLOG-034 where
+    the last event of the xid is another commit or rollback, or bytes before it are damaged.
     """
     if since is not None and since.file == work.begin.file:
         found, seen = _last_in(log, since, work, source)
@@ -107,11 +109,11 @@ def look_back(log: Log, work: Complete, source: str, since: Position | None = No
 
 
 def rows_behind(work: Work, log: Log, since: Position, source: str) -> TransactionRows | None:
-    """The rows of a stretch that is read again, or of a prepared transaction whose commit it is.
+    """Return the rows of a range that is read again, or of the prepared transaction that it commits.
 
-    `since` is where what is read again begins: what lies before it need not be readable. A transaction that was
-    prepared before all that is left of the log (`TableState.since`) has no row of a held table: it would have held the
-    DDL. None there, and for all other work.
+    `since` is where the re-sync begins: what lies before it need not be readable. None for all other work, and for a
+    transaction that was prepared before all that remains of the log (`TableState.since`): it has no row of a held
+    table, because it would have blocked the DDL.
     """
     if isinstance(work, TransactionRows):
         return work
@@ -130,13 +132,13 @@ def _there(found: PreparedXa | None, work: Complete, source: str) -> PreparedXa:
 
 
 def no_prepare(work: Complete, source: str) -> BinlogError:
-    """What a commit stops with that `look_back` finds nothing for."""
+    """Return the error for a commit whose prepare `look_back` does not find."""
     where = Where(source=source, position=str(work.begin))
     return BinlogError("BINLOG-034", where, values={"xid": work.completed.xid})
 
 
 def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[PreparedXa | None, bool]:
-    """The xid's last prepare behind a place of a file and before the commit, and whether the xid is told of at all."""
+    """Return the xid's last prepare in a file from `start` to the commit, and whether any event there names it."""
     xid, file, at = work.completed.xid, start.file, Location(start)
     found: PreparedXa | None = None
     seen = False
@@ -144,7 +146,7 @@ def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[Pr
         try:
             one = next_work(log, at, work.begin, _BUDGET, source)
         except BinlogError:
-            return None, True  # what stands behind it can't be told
+            return None, True  # the events after the damaged bytes can't be read
         if one is None:
             break
         if isinstance(one, Prepare) and one.prepared.xid == xid:
@@ -156,7 +158,7 @@ def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[Pr
 
 
 def _before(file: str) -> str | None:
-    """The name of the file before this one, as a server numbers them."""
+    """Return the name of the file before this one, as a server numbers them."""
     base, _, number = file.rpartition(".")
     return f"{base}.{int(number) - 1:06d}" if int(number) > 1 else None
 

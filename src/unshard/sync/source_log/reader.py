@@ -1,6 +1,6 @@
-"""Where the log goes on: the next piece of work behind a location of the relay log.
+"""Reads the relay log: `next_work` returns what comes after a location.
 
-| behind the location | work |
+| after the location | work |
 |---|---|
 | whole row transactions | `TransactionRows`, up to the byte budget |
 | a statement | `LoggedDdl` |
@@ -9,6 +9,8 @@
 | the end of a file, or of what a killed source left of it | `Move` to the next one |
 | the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
+
+The work of a batch that an earlier process left open is read again by its stored record.
 """
 
 from __future__ import annotations
@@ -18,36 +20,37 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from unshard.binlog.headers import read_format
+from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
-from unshard.binlog.mapped import mapped
 from unshard.binlog.transaction_range import PlainStatement, Rotate, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop
-from unshard.errors import BinlogError, Where
+from unshard.errors import BinlogError, SyncError, Where
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.relay.gtids import gtids_before
+from unshard.sync.batch.stored_plan import RowsRecord
+from unshard.target.receipts import OpenBatch
 
 
 class Log(Protocol):
     """The relay log as a reader sees it."""
 
     def path(self, file: str) -> Path:
-        """Where the file of that upstream name lies."""
+        """Return the path of the file that has this name upstream."""
 
     def next_file(self, file: str) -> str | None:
-        """The name of the file behind `file`, or None where there is none yet."""
+        """Return the name of the file after `file`, or None if there is none yet."""
 
 
 class RelayFiles(Log, Protocol):
-    """The relay log of one server, whole."""
+    """The complete relay log of one server."""
 
     def files(self) -> tuple[str, ...]:
-        """Its names, oldest first."""
+        """Return the names of its files, oldest first."""
 
 
 class WrittenLog(Protocol):
-    """A relay log with its end, which may move on."""
+    """A relay log that may still grow."""
 
     @property
     def log(self) -> RelayFiles:
@@ -55,7 +58,7 @@ class WrittenLog(Protocol):
 
     @property
     def written(self) -> Position:
-        """The end of what can be read."""
+        """The position up to which the log can be read."""
 
     @property
     def upstream(self) -> str:
@@ -65,23 +68,23 @@ class WrittenLog(Protocol):
         """Raise the error that stopped the relay, if one did."""
 
     def wait_for(self, position: Position, timeout: float) -> bool:
-        """Whether the log reaches `position` within `timeout` seconds."""
+        """Return whether the log reaches `position` within `timeout` seconds."""
 
 
 class Relay(WrittenLog, Protocol):
     """The relay unit as the sync unit sees it."""
 
     def earlier(self, uuid: str, needed: Iterable[Position]) -> WrittenLog:
-        """The files that another server has left, which must hold all before `needed`. Raises RelayError 031."""
+        """Return the relay log of another server, which must hold everything before `needed`. Raises RelayError 031."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionRows:
     """Whole transactions from `begin` to `end`, in one file; `log_range` says what is in them.
 
-    With an `xid`, `begin` to `end` is the commit of a prepared transaction, and `path` and `log_range` are where its
-    rows lie: earlier, perhaps in an older file. With `apart` they are in several stretches of bytes, and what lies
-    between them is no part of it.
+    With an `xid` they are a prepared XA transaction: `begin` to `end` is its commit, and `path` and `log_range` are
+    where its rows lie, earlier in the log, perhaps in an older file. `checksum`: the file's events end with one.
+    `apart`: the stretches of bytes that hold the transactions, where other events lie between them.
     """
 
     begin: Position
@@ -94,22 +97,22 @@ class TransactionRows:
 
     @property
     def stretches(self) -> tuple[tuple[int, int], ...]:
-        """The bytes that hold whole transactions, in their order."""
+        """The stretches of bytes that hold the transactions, in order."""
         return self.apart or ((self.log_range.start, self.log_range.end),)
 
     @property
     def size(self) -> int:
-        """Bytes to read and to unpack."""
+        """The bytes to read and to decompress."""
         return sum(end - start for start, end in self.stretches) + self.log_range.unpacked
 
     def holds(self, place: Position) -> bool:
-        """Whether it is a place in these transactions, of a prepared one in its commit."""
+        """Return whether a position is in these transactions; for a prepared one, in its commit."""
         if not self.apart:
             return self.begin <= place < self.end.position
         return place.file == self.begin.file and any(start <= place.offset < end for start, end in self.apart)
 
     def and_then(self, later: TransactionRows) -> TransactionRows:
-        """These and others that lie behind them in the same file; of what is between them nothing."""
+        """Return these transactions and later ones of the same file, without what lies between them."""
         mine, other = self.log_range, later.log_range
         log_range = replace(
             other,
@@ -126,7 +129,7 @@ class TransactionRows:
 
 @dataclass(frozen=True, slots=True)
 class LoggedDdl:
-    """A statement that ends a batch; `end` is the location behind it."""
+    """A statement that ends a batch. It begins at `begin`; `end` is the location after it."""
 
     begin: Position
     end: Location
@@ -135,14 +138,17 @@ class LoggedDdl:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Nothing to apply up to `end`: a new file, or events without effect."""
+    """A range up to `end` without anything to apply: the rest of a file, or events without effect."""
 
     end: Location
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """An XA transaction that is prepared, with a GTID of its own: nothing to apply before its commit."""
+    """An XA transaction that is prepared, with a GTID of its own. Nothing is applied before its commit.
+
+    `begin`, `end`: where the whole transaction lies, its rows included.
+    """
 
     begin: Position
     end: Location
@@ -151,7 +157,10 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The commit or rollback of an XA transaction that was prepared earlier in the log."""
+    """The commit or rollback of an XA transaction that was prepared earlier in the log.
+
+    `begin`, `end`: where the commit or rollback itself lies.
+    """
 
     begin: Position
     end: Location
@@ -162,7 +171,10 @@ Work = TransactionRows | LoggedDdl | Move | Prepare | Complete
 
 
 def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
-    """The next work behind `at`, reading no byte at or behind `written`. Raises BinlogError for damaged bytes."""
+    """Return the next work after `at`, reading no byte at or after `written`.
+
+    Raises BinlogError for damaged bytes.
+    """
     file = at.position.file
     if Position(file) > written:
         return None
@@ -193,7 +205,7 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
 
 
 def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same bytes, in one stretch where one begins where another ends."""
+    """Return the same bytes, with adjacent stretches joined into one."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:
         if found and found[-1][1] == start:
@@ -203,10 +215,10 @@ def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ..
 
 
 def _past_end(log: Log, at: Location, written: Position) -> Move | None:
-    """The way out of a file that holds nothing more.
+    """Return the move out of a file that has nothing more; None where the file is not finished.
 
     A source that is killed ends its file without an event that names the next one, perhaps in the middle of a
-    transaction; it rolled that one back, as a replica does when the next file begins.
+    transaction. The source has rolled that transaction back; a replica does so when the next file begins.
     """
     following = log.next_file(at.position.file) if at.position.file != written.file else None
     return Move(Location(Position(following), at.gtid)) if following else None
@@ -220,14 +232,14 @@ def _location(before: Location, file: str, offset: int, gtids: tuple[str, ...]) 
 
 
 def _with_gtids(known: str, added: str) -> str:
-    """The set `known` with the ids of `added` in it, in the notation of `added`."""
+    """Return the set `known` with the ids of `added` in it, in the notation of `added`."""
     if ":" not in added:
         return str(MariadbGtidSet.parse(known).add(*MariadbGtidSet.parse(added).last))
     runs = [(origin, *run) for origin, intervals in MysqlGtidSet.parse(added).origins for run in intervals]
     return str(MysqlGtidSet.parse(known).add(*runs))
 
 
-# From a GTID set to the place in the log behind it.
+# Finding the location in the log that follows a GTID set.
 
 
 ONE_TRANSACTION = 1
@@ -245,11 +257,11 @@ def seek(
     before: str = "",
     note: Callable[[Work], None] = lambda work: None,
 ) -> Location | None:
-    """The location of the first transaction that `gtid` does not hold, looked for from the start of `file`.
+    """Return the location of the first transaction that `gtid` does not hold, searching from the start of `file`.
 
-    `before` is the set that the file begins with, as far as it is known; `note` gets each work that is passed. None
-    when all that is written is in the set, but not all of the set was seen: more of the log is needed. Raises
-    BinlogError for damaged bytes.
+    `before` is the set that the file begins with, as far as it is known. `note` is called with each work that is
+    passed. None when everything that is written is in the set, but some of the set was not seen: more of the log is
+    needed. Raises BinlogError for damaged bytes.
     """
     at = Location(Position(file), before)
     while (work := next_work(log, at, written, ONE_TRANSACTION, source)) is not None:
@@ -269,9 +281,9 @@ def seek(
 
 
 def gtids_at(log: Log, place: Position, source: str) -> str:
-    """The GTID set up to `place`, by the log's file up to there, which is written; "" where the file doesn't tell.
+    """Return the GTID set up to `place`, which is written, from the log's file; "" where the file doesn't have it.
 
-    Damage is no error here: what follows the log meets it, or begins behind it.
+    Damaged bytes are no error here: the reader that follows the log meets them, or begins after them.
     """
     try:
         head = head_gtids(log, place.file, place)
@@ -284,14 +296,68 @@ def gtids_at(log: Log, place: Position, source: str) -> str:
 
 
 def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
-    """The set that a file of the log begins with; None while it isn't there yet."""
+    """Return the GTID set that a file of the log begins with; None while it is not written yet."""
     end = written.offset if written.file == file else _HEAD_BYTES
     with log.path(file).open("rb") as opened:
         return gtids_before(opened.read(min(end, _HEAD_BYTES)), FIRST_OFFSET)
 
 
 def holds(known: str, gtid: str) -> bool:
-    """Whether the set `known` has all of the set `gtid`, both in the same notation."""
+    """Return whether the set `known` has all of the set `gtid`; both have the same notation."""
     if ":" in gtid:
         return MysqlGtidSet.parse(known).contains(MysqlGtidSet.parse(gtid))
     return MariadbGtidSet.parse(known).contains(MariadbGtidSet.parse(gtid))
+
+
+# Reads the work of a batch again that an earlier process left open.
+
+
+WHOLE = 1 << 62
+
+
+def rows_end(batch: OpenBatch) -> Position:
+    """Return the position up to which the log is needed for an open batch of rows."""
+    return Position(batch.begin.file, max(one.end for one in RowsRecord.of(batch).ranges))
+
+
+def rows_again(log: Log, batch: OpenBatch, source: str) -> TransactionRows:
+    """Return the rows of an open batch. Raises SyncError SYNC-008 where the log has something else there."""
+    begin = Position(batch.begin.file, RowsRecord.of(batch).ranges[0].start)
+    work = next_work(log, Location(begin), rows_end(batch), WHOLE, source)
+    if not isinstance(work, TransactionRows) or work.end.position != batch.end:
+        raise _differs(batch, source)
+    # the checkpoint may lie before moves that were never saved, and with it its GTIDs
+    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
+
+
+def stretches_again(log: Log, batch: OpenBatch, source: str) -> list[TransactionRows]:
+    """Return the stretches of an open batch that has statements between its rows, in order; at least one.
+
+    Raises SyncError SYNC-008 as `rows_again`.
+    """
+    found: list[TransactionRows] = []
+    ranges = RowsRecord.of(batch).ranges
+    file = ranges[0].file
+    for start, end in coalesced((one.start, one.end) for one in ranges):
+        work = next_work(log, Location(Position(file, start)), Position(file, end), WHOLE, source)
+        if not isinstance(work, TransactionRows) or work.end.position != Position(file, end):
+            raise _differs(batch, source)
+        found.append(work)
+    if found[-1].end.position != batch.end:
+        raise _differs(batch, source)
+    return [*found[:-1], replace(found[-1], end=Location(batch.end, batch.plan["end_gtid"]))]
+
+
+def statement_again(log: Log, batch: OpenBatch, begin: Position, gtid: str, source: str) -> LoggedDdl:
+    """Return the statement of an open batch; it begins at `begin`, after the transactions of `gtid`.
+
+    Raises SyncError SYNC-008 as `rows_again`.
+    """
+    work = next_work(log, Location(begin, gtid), batch.end, WHOLE, source)
+    if not isinstance(work, LoggedDdl) or work.end.position != batch.end:
+        raise _differs(batch, source)
+    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
+
+
+def _differs(batch: OpenBatch, source: str) -> SyncError:
+    return SyncError("SYNC-008", Where(source=source, position=f"{batch.begin} to {batch.end}"))

@@ -1,22 +1,24 @@
-"""The plan of a batch that is a statement: written before anything of it runs, in JSON, and read by a later process.
+"""The plan of a statement's batch: stored as JSON before anything of it runs, and read by a later process.
 
 | key | there | what |
 |---|---|---|
 | `version` | from 2 on | the version of this form (`model.stored_form`) |
 | `kind` | always | `ddl` |
 | `intent` | always | what is run, and how much of it is done |
-| `changes` | always | `changes` of the plan: schema, table and structure, null where it is gone |
-| `end_gtid` | always | the set behind the statement |
-| `online` | with a statement on a ghost table | ghosts and what is kept of each |
-| `operator` | where one stands in its place | the operator's number |
-| `passing` | with `shard-mode` | what it is to sharding groups |
+| `changes` | always | `changes` of the plan: schema, table and structure, null where the table is dropped |
+| `end_gtid` | always | the GTID set after the statement |
+| `online` | with a statement on a ghost table | ghost tables and what is kept of each |
+| `operator` | where one replaces it | the operator's number |
+| `passing` | with `shard-mode` | what it means for sharding groups |
 | `group` | for a sharding DDL, run by the owner of its lock | schema and table of the target |
 | `merged` | for a change of a merged table, in optimistic mode | schema and table of the target; `group` is the same |
-| `handed_on` | where the owner was taken out of the task in the middle of it | true: the next one finishes it |
+| `backfills` | where rows get values of the source after it | of each source table its name and columns, until done |
+| `handed_on` | where the owner was taken out of the task in the middle of it | true: the next owner finishes it |
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +29,7 @@ from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import Table, TableName, name_form, name_of
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.statements.uncoordinated import Passing
 from unshard.target.receipts import OpenBatch
 
@@ -35,8 +38,31 @@ KIND = "ddl"
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnBackfill:
+    """Columns of one source table, by their source names, whose values are copied from there."""
+
+    table: TableName
+    columns: tuple[str, ...]
+
+    def to_dict(self) -> list[Any]:
+        """Return the JSON form, which `of` reads."""
+        return [*name_form(self.table), *self.columns]
+
+    @classmethod
+    def of(cls, form: Sequence[str]) -> ColumnBackfill:
+        """Read the form of `to_dict`."""
+        return cls(name_of(form[:2]), tuple(form[2:]))
+
+
+@dataclass(frozen=True, slots=True)
 class StatementPlan:
-    """What is run, where the checkpoint goes then, and what the statement makes of structures, ghosts and groups."""
+    """The plan of a statement's batch.
+
+    `intent`: the steps to run. `end`: the checkpoint after it. `changes`: structures. `online`: records of ghost
+    tables. `operator`: the number of the operator that is applied. `passing`: its effect on groups that need not wait.
+    `group`: the target of a sharding DDL. `merged`: the merged table of a change in optimistic mode. `handed_on`:
+    another source finishes it. `backfills`: the values to copy afterwards.
+    """
 
     intent: Intent
     end: Location
@@ -47,13 +73,14 @@ class StatementPlan:
     group: TableName | None = None
     handed_on: bool = False
     merged: TableName | None = None
+    backfills: tuple[ColumnBackfill, ...] = ()
 
     def with_done(self, steps: int) -> StatementPlan:
-        """The same with so many steps of its intent behind it."""
+        """Return the plan with the first `done` steps of its intent done."""
         return replace(self, intent=replace(self.intent, done=steps))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, the module's table; `of` reads it back."""
+        """Return the JSON form, as in the module's table; `of` reads it."""
         form = stamped(
             {
                 "kind": KIND,
@@ -76,11 +103,13 @@ class StatementPlan:
             form["merged"] = form["group"] = name_form(self.merged)
         if self.handed_on:
             form["handed_on"] = True
+        if self.backfills:
+            form["backfills"] = [one.to_dict() for one in self.backfills]
         return form
 
     @classmethod
     def of(cls, batch: OpenBatch) -> StatementPlan:
-        """The plan of an open batch; its `kind` is `KIND`. Raises SyncError SYNC-075 for one of a later version."""
+        """Return the plan of an open batch whose `kind` is `KIND`. Raises SyncError SYNC-075 for a later version's."""
         version_of(batch.plan, "the open batch", Where(position=f"{batch.begin} to {batch.end}"))
         form, end = batch.plan, Location(batch.end, batch.plan["end_gtid"])
         changes = _changes_of(form["changes"])
@@ -95,7 +124,16 @@ class StatementPlan:
             name_of(form["group"]) if "group" in form and "merged" not in form else None,
             "handed_on" in form,
             name_of(form["merged"]) if "merged" in form else None,
+            tuple(map(ColumnBackfill.of, form.get("backfills", ()))),
         )
+
+
+def write_down(plan: StatementPlan, at: Location, store: CheckpointStore, again: OpenBatch | None) -> None:
+    """Store the plan before anything of it runs: in a new batch that begins `at`, or in the open batch `again`."""
+    if again is None:
+        store.open(at, plan.end, plan.to_dict(), partitions=0)
+    else:
+        store.note(plan.to_dict())
 
 
 def _changes_form(changes: Changes) -> list[list[Any]]:

@@ -1,4 +1,7 @@
-"""What a statement of the log, or one that an operator gives, asks for: pieces to run and to track."""
+"""Reads a statement of the log, or one that an operator gives, into operations to run and to track.
+
+The event filter judges each operation by the operation's event and tables.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from unshard.binlog.transaction_range import PlainStatement
-from unshard.ddl.context import Context, mariadb_flags, mysql_flags
+from unshard.config.event_names import EventName
+from unshard.ddl.events import event_of
 from unshard.ddl.online import Records
-from unshard.ddl.operator_statements import given_pieces, parse_given
 from unshard.ddl.parse import classify
-from unshard.ddl.pieces import AlterOperation, StatementRules, pieces
-from unshard.ddl.statement import Ddl, Skipped, StatementKind
+from unshard.ddl.pieces import AlterOperation, StatementRules, StructureOf, given_pieces, parse_given, pieces
+from unshard.ddl.rewrite import alter_parts
+from unshard.ddl.statement import Context, Ddl, Skipped, StatementKind, mariadb_flags, mysql_flags
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
@@ -20,15 +24,89 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.sync.sharding.crossings import across, concerned
 from unshard.sync.source_log.reader import LoggedDdl
-from unshard.sync.statements.event_filter import classify_logged, judge_and_log
-from unshard.transform.event_filter import EventFilter
+from unshard.transform.event_filter import EventFilter, Verdict
 
-# A statement as its event tells it: the session that it had.
+_BY_STRUCTURE = (StatementKind.ALTER_TABLE, StatementKind.DROP_INDEX)
+_NAMELESS = "no event"
+
+
+def judge_and_log(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> Verdict | None:
+    """Do as `judge_operation`, and log what is left out."""
+    verdict = judge_operation(events, whole, part, structure)
+    if verdict is not None:
+        where, names = part.context.where, ", ".join(str(name).removesuffix(".") for name in filtered_names(part))
+        log = logger("sync", source=where.source or "", table=names, binlog=where.position or "")
+        event = event_in(whole, part, structure)
+        named = event.name if event is not None else _NAMELESS
+        log.info("statement left out", rule=verdict.rule, named=named, statement=part.text[:500])
+    return verdict
+
+
+def judge_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> Verdict | None:
+    """Return the filter's verdict on one operation of a statement; None: it is run.
+
+    It is left out if one of its tables, by old or new name, is filtered. Patterns are matched with the text of the
+    whole statement. Raises DdlError DDL-020 for an action Error. Pure but for what `structure` reads.
+    """
+    names = filtered_names(part)
+    if not any(events.concerning(name) for name in names):
+        return None
+    event = event_in(whole, part, structure)
+    named = event.name if event is not None else _NAMELESS
+    for name in names:
+        verdict = events.judge(name, event, whole.text)
+        if verdict is None:
+            continue
+        where = replace(part.context.where, table=str(name).removesuffix("."))
+        if verdict.action == "Error":
+            values = {"rule": verdict.rule, "event": named, "statement": whole.text[:500]}
+            raise DdlError("DDL-020", where, values=values)
+        return verdict
+    return None
+
+
+def filtered_names(part: Ddl) -> tuple[TableName, ...]:
+    """Return the names for which the rules are asked; a statement on a schema has an empty table name."""
+    return part.tables or (TableName(part.schema, ""),)
+
+
+def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> EventName | None:
+    """Return the event of one operation; None where DM has no name for it.
+
+    DM has none for a statement on a sequence, and a list with CREATE TABLE does not mean a temporary one: only patterns
+    can leave these out.
+    """
+    if part.kind in (StatementKind.SEQUENCE, StatementKind.TEMPORARY_TABLE):
+        return None
+    before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
+    several = part.kind is StatementKind.ALTER_TABLE and len(alter_parts(whole)) > 1
+    return event_of(part, before, several=several)
+
+
+def classify_logged(sql: str, context: Context, events: EventFilter) -> Ddl | Skipped:
+    """Parse a statement. One that can't be parsed is skipped if a filter for all tables matches it.
+
+    Raises DdlError DDL-001, DDL-002.
+    """
+    try:
+        return classify(sql, context)
+    except DdlError:
+        verdict = events.judge(TableName("", ""), None, sql)
+        if verdict is None or verdict.action == "Error":
+            raise
+        return Skipped(verdict.rule)
+
+
+# The reader of statements.
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTraits:
-    """What a statement's meaning takes from its server. `time_zone` is what SYSTEM stands for there."""
+    """The properties of the source that a statement's meaning depends on.
+
+    `mariadb`: it is a MariaDB server. `lower_case_names`: it stores names in lower case. `time_zone`: the value of
+    SYSTEM there.
+    """
 
     mariadb: bool
     lower_case_names: bool
@@ -36,7 +114,7 @@ class SourceTraits:
 
 
 def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
-    """The session that a statement had on its source, as its event tells it."""
+    """Return the session that a statement had on its source, as its event records it."""
     query = statement.query
     zone = query.time_zone or ""
     return Context(
@@ -55,12 +133,16 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
 
 
 COORDINATED = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX})
-"""Statements of merged tables that are brought together."""
+"""Statements on merged tables that all sources must meet before one of them runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedStatement:
-    """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
+    """The operations that a statement becomes.
+
+    `found`: the operations to run and to track. `online`: changes to the records of ghost tables. `note`: text for the
+    operator's record.
+    """
 
     found: tuple[AlterOperation, ...] = ()
     online: Records = field(default_factory=dict)
@@ -78,15 +160,16 @@ class StatementReader:
     events: EventFilter
 
     def given(self, text: str, work: LoggedDdl, where: Where) -> tuple[AlterOperation, ...]:
-        """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
+        """Return the operations of an operator's statement, in the logged statement's session.
 
-        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema, DDL-033 where that list keeps it out.
+        Of the rules only the block-allow list is applied. Raises DdlError DDL-026 where it is no DDL, or a name in it
+        has no schema, DDL-033 where the block-allow list keeps it out.
         """
         context = replace(logged_context(work.statement, self.traits, where), schema="")
         return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
     def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> RoutedStatement:
-        """The statement as it is tracked, with nothing of it to run."""
+        """Return the statement's operations for tracking only; none of them is run."""
         parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         if (
             isinstance(parsed, Skipped)
@@ -98,7 +181,7 @@ class StatementReader:
         return RoutedStatement(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
     def made(self, work: LoggedDdl, where: Where) -> TableName | None:
-        """The table that the statement creates upstream, if it is one that is followed; None where it can't be read."""
+        """Return the followed table that the statement creates; None where it creates none or can't be read."""
         try:
             parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         except DdlError:
@@ -116,9 +199,9 @@ class StatementReader:
         unlocked: bool = False,
         sharded: bool = False,
     ) -> RoutedStatement:
-        """What the statement itself asks for; `after` has the tables whose structure is of a later place.
+        """Return the plan for the statement itself; `after` has the snapshots of tables that were copied later.
 
-        With `sharded` a DDL that the copy of such a table has is met all the same: it is run, and not tracked.
+        With `sharded`, a DDL that the copy of such a table has already is met all the same: it is run, and not tracked.
 
         Raises SyncError SYNC-013, SYNC-014, SYNC-047.
         """
@@ -148,12 +231,12 @@ class StatementReader:
         return RoutedStatement(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
 
     def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
-        """The tables of the statement where it lies between their snapshots; none where it can't be read."""
+        """Return the tables of a statement that lies between their snapshots; none where it can't be read."""
         where = Where(source=self.source, position=str(work.begin))
         try:
             parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         except DdlError:
-            return frozenset()  # sync tells of it, or an operator has it left out
+            return frozenset()  # sync reports the error, or an operator leaves the statement out
         if isinstance(parsed, Skipped):
             return frozenset()
         names = concerned(parsed, self.rules.online, self.rules.allows)
@@ -162,13 +245,13 @@ class StatementReader:
         return names | ({parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set())
 
     def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
-        """The tables of a schema that the copy has of later than `at`: the schema is there on the target for them."""
+        """Return the tables of a schema that were copied after `at`: the target's schema is kept for them."""
         return frozenset(
             name for name in self.tracker.names if name.table and name.schema == schema and after.get(name, at) > at
         )
 
     def _without(self, parsed: Ddl, kept: frozenset[TableName]) -> RoutedStatement:
-        """A statement on a schema of which some tables were copied later: the others go where it drops them."""
+        """Handle a statement on a schema with tables that were copied later: DROP only the others, if it drops."""
         judged = judge_and_log(self.events, parsed, parsed, self.tracker.get)
         if judged is not None or not (parsed.kind is StatementKind.DROP_DATABASE or parsed.or_replace):
             return RoutedStatement()

@@ -1,7 +1,7 @@
-"""Statements of the log: tracked, filtered, routed and carried out once, as a batch of their own.
+"""Runs statements of the log: each is tracked, filtered, routed and executed once, as a batch of its own.
 
-The intent (`ddl.intent`) is the plan of that batch: it is written before anything runs, how many of its steps are
-done is noted behind each, and closing the batch moves checkpoint and structures together.
+The intent (`ddl.intent`) is the plan of that batch. It is stored before anything runs, the number of finished steps is
+noted after each step, and closing the batch moves checkpoint and structures together.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.ddl.execute import carry_out
-from unshard.ddl.intent import Intent
+from unshard.ddl.intent import Intent, carry_out
 from unshard.ddl.online import Records
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import StatementKind
+from unshard.ddl.statement import Context, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
-from unshard.errors import DdlError, Where
+from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
-from unshard.shard.lock import Outcome
+from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
-from unshard.sync.sharding.merged_change import begin_change, end_change
 from unshard.sync.sharding.optimistic import OptimisticGroups
-from unshard.sync.sharding.owner import intent_for, operator_for
+from unshard.sync.sharding.optimistic_statements import begin_change, end_change
+from unshard.sync.sharding.owner import fills_of, intent_for, operator_for, refused_fills
 from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.source_log.reader import LoggedDdl
-from unshard.sync.statements.backfill import refuse_unlike_fills
-from unshard.sync.statements.plan_record import StatementPlan
+from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
+from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing, refuse_merged, refuse_shared_schema
@@ -46,15 +45,15 @@ from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
 
 _UNTRACKED = NOT_FOLLOWED | {"DDL-004"}
-"""What comes of a statement whose structures can't be found out."""
+"""The error codes of a statement whose resulting structures can't be determined."""
 
 
 @dataclass(slots=True)
 class Statements:
     """One source's statements and the structures that they lead to. Used by the sync unit's thread.
 
-    With `sharded`, DDL of merged tables is brought together. `touched` are the tables that the last statement changed
-    upstream, under old and new names.
+    `sharded` coordinates DDL of merged tables; None without `shard-mode`. `touched`: the upstream tables that the last
+    statement changed, under old and new names.
     """
 
     source: str
@@ -62,6 +61,7 @@ class Statements:
     tables: TrackedTables
     rules: StatementRules
     ownership: Ownership
+    backfiller: Backfiller
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     touched: frozenset[TableName] = frozenset()
     sharded: ShardedStatements | None = None
@@ -83,21 +83,23 @@ class Statements:
         unlocked: bool = False,
         again: OpenBatch | None = None,
     ) -> bool:
-        """Do what the statement, or an operator for it, asks for; whether it moved the checkpoint.
+        """Execute a statement, or the operator in its place. Return whether that moved the checkpoint.
 
-        Else it changed nothing in the target. `unlocked`: it was run during a dump without a lock, which may hold
-        structures of before it or behind it. `again`: the batch that is open with what was to be done before.
+        If not, it changed nothing in the target. `unlocked`: the statement ran during a dump without a lock, which may
+        hold structures from before it or after it. `again`: the batch that is open with what was to be done before.
         """
         self.touched = frozenset()
         where = Where(source=self.source, position=str(work.begin))
         operator = store.operator_in(work.begin, work.end.position)
+        backfills: tuple[ColumnBackfill, ...] = ()
         if operator is None:
             sharded = self.sharded is not None
             wanted = self._reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
             if ready.intent is not None:
-                refuse_unlike_fills(ready.intent, partial(self._upstream, wanted.found), store)
+                before = partial(self._upstream, wanted.found)
+                backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
         else:
             wanted, ready = self._operated(work, where, operator, store, unlocked=unlocked)
             store.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
@@ -117,25 +119,27 @@ class Statements:
             told = also if self.sharded is not None else self.ownership.changed(self.tables.names, changes)
             return self._pass(work, store, wanted.online, again, told)
         number = operator.number if operator is not None else None
-        plan = StatementPlan(ready.intent, work.end, changes, wanted.online, number, passing)
-        _write_down(plan, at, store, again)
+        plan = StatementPlan(ready.intent, work.end, changes, wanted.online, number, passing, backfills=backfills)
+        write_down(plan, at, store, again)
         self._run(plan, store, resumed=False)
+        self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
         return True
 
     def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
-        """The tables of a statement that lies between their snapshots, whose places are `after`. Changes nothing."""
+        """Return the tables of a statement that lies between their snapshots; `after` has the snapshots' positions."""
         return self._reader.crossed(work, after)
 
     def execute(
         self, group: ShardingGroup, at: Location, store: CheckpointStore, again: OpenBatch | None = None
     ) -> None:
-        """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`.
+        """Run the DDL that all tables of all sources have met, as the owner of its lock; the main stream is `at`.
 
-        What a human has given for it since it was met is run instead. `again`: the batch that is open with what was to
-        be done before.
+        If an operator was given for it since it was met, the operator's statements run instead. `again`: the batch that
+        is open with what was to be done before.
         """
-        assert self.sharded is not None and group.ready is not None
+        assert self.sharded is not None
+        assert group.ready is not None
         keeper = self.sharded.groups.locks(group)
         operator = operator_for(group, store)
         intent, resumed = intent_for(group, keeper, operator, self.tables.tracker, self.rules, store)
@@ -143,33 +147,72 @@ class Statements:
         if number is not None:
             steps = intent.steps if intent is not None else ()
             store.used = {number: "; ".join(step.statement for step in steps) or "left out"}
+        fills = self._fills_of(group, intent, keeper, store) if operator is None else ()
+        self._run_and_resolve(group, intent, fills, at, store, again, resumed=resumed, operator=number)
+
+    def pass_behind(self, group: ShardingGroup, at: Location, store: CheckpointStore) -> None:
+        """Pass a DDL that another source has run, and write this source's values for it unless an operator is given."""
+        assert self.sharded is not None
+        keeper = self.sharded.groups.locks(group)
+        fills = self._fills_of(group, None, keeper, store) if not self._waived(group.target, store) else ()
+        place = str(at.position)
+        nothing_to_run = Intent(place, place, Context("", where=Where(source=self.source, position=place)), ())
+        self._run_and_resolve(group, nothing_to_run if fills else None, fills, at, store)
+
+    def _waived(self, target: TableName, store: CheckpointStore) -> bool:
+        """Return whether an operator is given for a DDL that another source has run; the operator is then used up."""
+        assert self.sharded is not None
+        operator = operator_for(self.sharded.groups.keeper.group(target), store)
+        if operator is not None:
+            store.used = {operator.number: "no values are brought from the source"}
+        return operator is not None
+
+    def _fills_of(
+        self, group: ShardingGroup, intent: Intent | None, keeper: LockKeeper, store: CheckpointStore
+    ) -> tuple[ColumnBackfill, ...]:
+        return fills_of(group, intent, keeper, store, self.backfiller, self.tables.tracker.get)
+
+    def _run_and_resolve(
+        self,
+        group: ShardingGroup,
+        intent: Intent | None,
+        backfills: tuple[ColumnBackfill, ...],
+        at: Location,
+        store: CheckpointStore,
+        again: OpenBatch | None = None,
+        *,
+        resumed: bool = False,
+        operator: int | None = None,
+    ) -> None:
+        assert self.sharded is not None
         if intent is not None:
-            plan = StatementPlan(intent, at, operator=number, group=group.target)
-            _write_down(plan, at, store, again)
+            plan = StatementPlan(intent, at, operator=operator, group=group.target, backfills=backfills)
+            write_down(plan, at, store, again)
             self._run(plan, store, resumed=resumed)
+            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self.touched = frozenset(group.tables)
-        also, changes = self.sharded.groups.resolve(group, at), self.tables.take_changes(at.position)
+        also, structures = self.sharded.groups.resolve(group, at), self.tables.take_changes(at.position)
         if intent is not None or again is not None:
-            store.close(at, changes, Account(), also=also)
+            store.close(at, structures, Account(), also=also)
         else:
-            store.move(at, changes, also=also)
+            store.move(at, structures, also=also)
 
     def change_merged(self, target: TableName, at: Location, store: CheckpointStore) -> None:
-        """Make the change of a merged table that is this source's to make; the main stream stands `at`."""
+        """Run the change of a merged table that this source has to make, if any; the main stream is `at`."""
         groups = self._optimistic()
         found = begin_change(groups, target, at, self.tables.tracker, self.rules, store)
         if found is None:
             return
         intent, resumed = found
         plan = StatementPlan(intent, at, merged=target)
-        _write_down(plan, at, store, None)
+        write_down(plan, at, store, None)
         self._run(plan, store, resumed=resumed)
         self._close_merged(plan, store)
 
     def finish_merged(self, plan: StatementPlan, store: CheckpointStore) -> None:
-        """Bring a change of a merged table to its end that an earlier process of this source has begun.
+        """Finish a change of a merged table that an earlier process of this source has begun.
 
-        Where the source was taken out of the task meanwhile another one goes on with it.
+        Where the source was taken out of the task meanwhile, another source finishes the change.
         """
         groups = self._optimistic()
         assert plan.merged is not None
@@ -190,34 +233,37 @@ class Statements:
         groups.look_now()
 
     def _optimistic(self) -> OptimisticGroups:
-        assert self.sharded is not None and isinstance(self.sharded.groups, OptimisticGroups)
+        assert self.sharded is not None
+        assert isinstance(self.sharded.groups, OptimisticGroups)
         return self.sharded.groups
 
     def group_of(self, plan: StatementPlan) -> ShardingGroup | None:
-        """The group whose DDL an open batch is, where this source is still the one to run it."""
+        """Return the group whose DDL an open batch is, if this source is still the one to run it."""
         if self.sharded is None or plan.group is None:
             return None
         group = self.sharded.groups.keeper.group(plan.group)
-        executes = group.ready is not None and self.sharded.groups.outcome(group) is Outcome.EXECUTE
-        return group if executes else None
+        return group if group.ready is not None and self.sharded.groups.outcome(group) is Outcome.EXECUTE else None
 
     def finish(self, batch: OpenBatch, store: CheckpointStore) -> None:
-        """Bring a statement to its end that an earlier process left open."""
+        """Finish a statement that an earlier process left open."""
         plan = StatementPlan.of(batch)
         if plan.operator is not None:
             store.used = {plan.operator: "; ".join(step.statement for step in plan.intent.steps)}
         also, runs = self.sharded.again(plan, batch.begin) if self.sharded is not None else (None, True)
         if runs:
             self._run(plan, store, resumed=True)
+        waived = plan.group is not None and not runs and self._waived(plan.group, store)
+        if also is not nothing and not waived:
+            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
 
     def _operated(
         self, work: LoggedDdl, where: Where, operator: Operator, store: CheckpointStore, *, unlocked: bool
     ) -> tuple[RoutedStatement, _Ready]:
-        """What an operator makes of a statement: what it gives is run first, and of itself nothing but for inject.
+        """Prepare a statement that has an operator: its statements run, then for `inject` the statement itself.
 
-        The source ran the statement and nothing else, so it is tracked in any case; only where it can't be, what is
-        given is tracked in its place, as DM does.
+        The source ran only the statement, so the statement is tracked in any case. Where it can't be tracked, the
+        operator's statements are tracked in its place, as DM does.
         """
         given = [piece for text in operator.sqls for piece in self._reader.given(text, work, where)]
         own = RoutedStatement()
@@ -263,7 +309,7 @@ class Statements:
         return _Ready(changes, intent, shared)
 
     def _upstream(self, found: Sequence[AlterOperation], target: TableName) -> Table | None:
-        """The first table of the pieces that is `target` there, as it is before them."""
+        """Return the first table of the operations that is routed to `target`, with its structure before them."""
         names = (name for piece in found for name in piece.ddl.tables)
         return next((self.tables.tracker.get(name) for name in names if self.rules.route(name) == target), None)
 
@@ -275,9 +321,9 @@ class Statements:
         again: OpenBatch | None,
         also: Also | None = None,
     ) -> bool:
-        """Nothing is run. What changes for a ghost, a group or a structure, and an operator's use, is durable with it.
+        """Skip the statement. Changes to ghosts, groups, structures and operators are stored with the checkpoint.
 
-        A batch that is open behind it may be finished by a process that doesn't read the statement again.
+        A batch that is open after it may be finished by a process that doesn't read the statement again.
         """
         moves = bool(online or store.used or also or self.tables.changed)
         changes = self.tables.take_changes(work.end.position) if moves or again else {}
@@ -307,8 +353,16 @@ class Statements:
 
         store.change(attempt)
 
+    def _refused(self, plan: StatementPlan, fill: ColumnBackfill, why: str) -> UnshardError:
+        if plan.group is not None and self.sharded is not None:
+            group = self.sharded.groups.keeper.group(plan.group)
+            several = self.sharded.groups.locks(group).several
+            return refused_fills(group, fill.columns, why, several=several)
+        where = replace(plan.intent.context.where, table=str(fill.table))
+        return refused_fill(where, fill.columns, "; ".join(step.statement for step in plan.intent.steps), why)
+
     def _close(self, plan: StatementPlan, store: CheckpointStore, also: Also | None) -> None:
-        """All of the plan is in the target: the checkpoint goes on to its end, with what it makes of structures."""
+        """Close the batch: move the checkpoint to the plan's end, with the structures that the statement made."""
         self._take_over(plan.changes)
         also = also or self.ownership.changed(self.tables.names, plan.changes) or nothing
         changes = self.tables.take_changes(plan.end.position)
@@ -320,7 +374,7 @@ class Statements:
         self.tables.apply(changes)
 
     def _refuse_sharding(self, found: Sequence[AlterOperation], store: CheckpointStore) -> None:
-        """Raises SyncError SYNC-011 or 074 where what is to be run would change tables of others, and does not wait."""
+        """Raise SyncError SYNC-011 or 074 where a statement would change tables of others without waiting for them."""
         if self.sharded is not None:
             return
         for ddl in (part for piece in found for part in piece.run):
@@ -329,22 +383,13 @@ class Statements:
             refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
 
     def _is_merged(self, target: TableName) -> bool:
-        """Whether more than one source table, of any source, lands in that target table."""
+        """Return whether more than one source table, of any source, is routed to that target table."""
         return self.tables.names_in(target) + self.ownership.others(target) > 1
-
-
-def _write_down(plan: StatementPlan, at: Location, store: CheckpointStore, again: OpenBatch | None) -> None:
-    """Make the plan durable before anything of it runs: as a batch that begins `at`, or in the one that is open."""
-    if again is None:
-        store.open(at, plan.end, plan.to_dict(), partitions=0)
-    else:
-        store.note(plan.to_dict())
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What a statement comes to: the structures behind it, and what is to be run at once (`intent`) or waits
-    (`statements`)."""
+    """The rest of a statement: the structures after it; `intent` is run at once, `statements` wait."""
 
     changes: Changes = field(default_factory=dict)
     intent: Intent | None = None

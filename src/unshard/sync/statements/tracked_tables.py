@@ -1,4 +1,4 @@
-"""All tables of a source at the current place of its log, and what the next checkpoint has to record of them."""
+"""All tables of a source at the current position of its log, and what the next checkpoint must record of them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 
 @dataclass(slots=True)
 class TrackedTables:
-    """Used by the sync unit's thread. `tracker` has the structures that are known here.
+    """The tables of one source. Used by the sync unit's thread.
 
-    `upstream` are the tables that the source has at the start: another source may meet a statement on a merged table
-    before this one has read its own. `after` are the places of tables' own snapshots that lie behind the checkpoint,
-    `absent` those names among them that no table had there.
+    `tracker` has the structures that are known here. `upstream`: the tables that the source has at the start, because
+    another source may meet a statement on a merged table before this one has read its own. `after`: the positions of
+    tables' own snapshots that lie after the checkpoint. `absent`: the names of those that had no table in their
+    snapshot.
     """
 
     source: str
@@ -36,9 +37,10 @@ class TrackedTables:
         self._names |= self.upstream
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Be at a checkpoint: take over its structures and later snapshots, and forget all that is known behind it.
+        """Go to a checkpoint: load its structures and later snapshots, and forget all that is known after it.
 
-        DM's rows tell only how far a table is: one that is ahead gets the target's structure, the others go.
+        DM's rows have only the location of a table. A table with a later location gets the target's structure; the
+        others are dropped.
         """
         tables = {name: state.table for name, state in checkpoint.tables.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
@@ -58,7 +60,7 @@ class TrackedTables:
         self.after = {name: location.position for name, location in self._snapshots.items()}
 
     def structure(self, name: TableName) -> Table:
-        """The structure of an upstream table here. Raises SyncError SYNC-009 where nobody knows it."""
+        """Return the present structure of an upstream table. Raises SyncError SYNC-009 where it is not known."""
         known = self.tracker.knows(name)
         found = self.tracker.get(name)
         if found is None:
@@ -68,7 +70,7 @@ class TrackedTables:
         return found
 
     def later_snapshot(self, name: TableName, place: Position) -> Location | None:
-        """Where the table's own snapshot lies, if that is behind `place`."""
+        """Return the location of the table's own snapshot if that lies after `place`; else None."""
         found = self._snapshots.get(name)
         return found if found is not None and found.position > place else None
 
@@ -78,24 +80,24 @@ class TrackedTables:
         return frozenset(self._names)
 
     def names_in(self, target: TableName) -> int:
-        """How many known tables of this source land in that target table."""
+        """Return how many known tables of this source are routed to that target table."""
         names = (name for name in self._names if name.table and self.rules.allows(name))
         return sum(self.rules.route(name) == target for name in names)
 
     def apply(self, changes: Mapping[TableName, Table | None]) -> None:
-        """Be behind a statement that has made `changes`; None: the table is gone."""
+        """Apply the `changes` of a statement; None: the table is dropped."""
         self.tracker.apply(changes)
         self._record(changes)
 
     @property
     def changed(self) -> bool:
-        """Whether the next checkpoint has a structure to record."""
+        """True if the next checkpoint has a structure to record."""
         return bool(self._changed)
 
     def take_changes(self, at: Position) -> dict[TableName, TableCheckpoint]:
-        """What the checkpoint at `at` has to record of tables; handed out once.
+        """Return the tables' records for the checkpoint at `at`; each change is returned once.
 
-        A table whose own snapshot lies behind `at` needs its location no longer.
+        A table whose own snapshot lies before `at` needs its location no longer.
         """
         passed = {name for name, location in self._snapshots.items() if location.position <= at}
         for name in passed:

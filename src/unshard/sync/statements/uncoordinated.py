@@ -1,4 +1,4 @@
-"""A statement that waits for no other table, as sharding groups see it."""
+"""Statements that wait for no other table: what they mean for sharding groups, and which are refused."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from unshard.sync.source_log.reader import LoggedDdl
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """`changes`: what it makes of tables, None where one is gone.
+    """A statement that waits for no other table, as sharding groups see it.
 
-    `renamed` are tables that go on under another name, `made` those that it creates, `models` what
-    each of them is LIKE that has no columns of its own; `left` is one whose CREATE a human has left out.
+    `begin`, `end`: where it lies in the log. `changes`: the structures that it makes, None for a dropped table.
+    `renamed`: tables by their old name, with the new one. `made`: tables that it creates. `left`: a table whose CREATE
+    a human has left out. `models`: by created table, the table that it is LIKE.
     """
 
     begin: Location
@@ -43,6 +44,7 @@ class Passing:
         at: Location,
         left: TableName | None = None,
     ) -> Passing:
+        """Build it from a statement's operations; `at` is the location before the statement."""
         own = [piece.ddl for piece in pieces if piece.tracked]
         creates = [ddl for ddl in own if ddl.kind is StatementKind.CREATE_TABLE]
         made = frozenset(ddl.tables[0] for ddl in creates)
@@ -50,7 +52,7 @@ class Passing:
         return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left, models)
 
     def to_dict(self) -> dict[str, Any]:
-        """All but `changes` and `end`, which the plan of the statement has."""
+        """Return the JSON form without `changes` and `end`, which the plan of the statement has."""
         return {
             "begin": place_form(self.begin),
             "renamed": _pairs(self.renamed),
@@ -60,6 +62,7 @@ class Passing:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
+        """Read the form of `to_dict`; the plan of the statement has `changes` and `end`."""
         made = frozenset(map(name_of, form["made"]))
         models = _names(form.get("models", ()))
         return cls(place_of(form["begin"]), end, changes, _names(form["renamed"]), made, models=models)
@@ -74,28 +77,28 @@ def _names(pairs: Iterable[Sequence[str]]) -> dict[TableName, TableName]:
 
 
 def _goes_on_as(statements: Iterable[Ddl]) -> dict[TableName, TableName]:
-    """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
+    """Return the new name of each renamed table, by its old name; names in between don't count."""
     now: dict[TableName, TableName] = {}
     for old, new in (pair for ddl in statements for pair in renames(ddl)):
         now[next((first for first, name in now.items() if name == old), old)] = new
     return {first: name for first, name in now.items() if first != name}
 
 
-# Statements without `shard-mode`: one that would change tables of others too is refused.
+# Without `shard-mode` a statement that would change other sources' tables too is refused.
 #
-# That is DDL of merged tables, and DROP of a schema that others share. With it: `sync.sharded_statements`.
+# That is DDL of merged tables, and DROP of a schema that others share. With it: `sync/sharding/statements.py`.
 
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
-"""Kinds that change no rows of another table."""
+"""Kinds of statements that change no rows of another table."""
 
 
 def refuse_merged(
     ddl: Ddl, known: Collection[TableName], rules: StatementRules, merged: Callable[[TableName], bool]
 ) -> None:
-    """Raises SyncError SYNC-011 for an operation on a table that shares its target with others.
+    """Raise SyncError SYNC-011 for an operation on a table that shares its target with others.
 
-    `known` are the source's tables, `merged` tells whether several tables of any source land in that target.
+    `known` are the source's tables. `merged`: whether several tables of any source are routed to a target.
     """
     if ddl.kind in _FOR_ALL and not ddl.or_replace:
         return
@@ -110,9 +113,9 @@ def refuse_merged(
 
 
 def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: StatementRules) -> None:
-    """DROP DATABASE may take only tables that came from this very schema; others may share the target's.
+    """Raise SyncError SYNC-074 if DROP DATABASE would drop tables of the target that did not come from this schema.
 
-    Raises SyncError SYNC-074.
+    Other schemas may be routed to the same target schema.
     """
     target = rules.route_schema(ddl.schema)
     own = {rules.route(name) for name in names if name.schema == ddl.schema and rules.allows(name)}

@@ -1,11 +1,9 @@
-"""Step *apply*: a partition's chunks into the target, each with its receipt in one transaction."""
+"""Step *apply*: write a partition's chunks into the target, each with its receipt in one transaction."""
 
 from __future__ import annotations
 
-import itertools
-import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,43 +13,21 @@ import MySQLdb
 
 from unshard.crash_point import reach
 from unshard.errors import SyncError, TargetError, UnshardError, Where
-from unshard.model.change import Op
 from unshard.mysql.connection import server_error
-from unshard.mysql.failures import Failure, ends_connection, failure_of, is_transient
-from unshard.sync.batch.plan import BatchPlan, TargetPlan
+from unshard.mysql.failures import ends_connection
+from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
-from unshard.sync.steps.merge import Chunk, Statement
-from unshard.sync.steps.missing_rows import EXAMPLE_LENGTH, example_of, first_missing
-from unshard.sync.throttle import Pacer
-from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values, with_numbers
+from unshard.sync.batch.throttle import Pacer
+from unshard.sync.steps.execute import CHANGED, write_statements
+from unshard.sync.steps.merge import Chunk
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.row_counts import Missed, missing_of, note_missing
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller, on_target
 from unshard.target.writer import KeptWriter, packet_limit
 
-# A chunk that the target refuses as too large, in pieces: a transaction and a receipt each, in the same order.
-
-
-def smaller(piece: Chunk) -> tuple[Chunk, ...]:
-    """The piece statement by statement; a single statement in halves. Of one change: none. Pure."""
-    bounds = [piece.start]
-    for statement in piece.statements:
-        if statement.rows:  # one without belongs to the change behind it
-            bounds.append(bounds[-1] + statement.rows)
-    if len(bounds) == 2:
-        bounds.insert(1, piece.start + piece.rows // 2)
-    if piece.rows == 1:
-        return ()
-    return tuple(piece.part(start, end) for start, end in itertools.pairwise(bounds))
-
-
-DUPLICATE = 1062
-NO_TABLE = 1146
-CHANGED = "SYNC-073"
 _REFUSED = frozenset({"SYNC-003", "SYNC-004", CHANGED})
 T = TypeVar("T")
-_COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
 
 class _InDoubtError(Exception):
@@ -63,13 +39,14 @@ class _InDoubtError(Exception):
 
 
 def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pacer: Pacer) -> tuple[Ledger, int]:
-    """Apply the chunks in order; what was done, and the last chunk's number (`before` where there is none).
+    """Apply the chunks in order. Return the ledger, and the last chunk's number (`before` where there is none).
 
-    May run again at any time: done chunks are skipped.
+    May run again at any time: chunks that are done are skipped.
 
-    Raises SyncError: SYNC-001 for a zombie attempt, SYNC-003 for a duplicate key, SYNC-004 for a row that the
-    target refuses, SYNC-073 for one that it would store changed, SYNC-053 for one that is too large for it, SYNC-048
-    for one that is not found, where the plan says so; TargetError when the target stays out of reach.
+    Raises SyncError: SYNC-001 for an attempt of a driver that has lost the source, SYNC-003 for a duplicate key,
+    SYNC-004 for a row that the target refuses, SYNC-073 for one that it would store changed, SYNC-053 for one that is
+    too large for it, SYNC-048 for one that is not found, where the plan says so; TargetError when the target stays out
+    of reach.
     """
     (done, step), missed = _applied_before(plan, part)
     last = before
@@ -91,8 +68,13 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pace
     return add_up(ledgers), last
 
 
+def writer_of(plan: BatchPlan, part: int) -> KeptWriter:
+    """Return the connection that writes a partition of the batch."""
+    return KeptWriter(plan.target, part, plan.writer)
+
+
 def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
-    """The ledger of a chunk that an earlier attempt applied, with what that one did not find."""
+    """Return the ledger of a chunk that an earlier attempt applied, with the missing rows that it recorded."""
     counted = add_up({statement.target: entry_of(statement.op, statement.rows)} for statement in chunk.statements)
     ids = {str(target.name): target.id for target in plan.targets().values()}
     for (number, step), here in missed.items():
@@ -103,8 +85,7 @@ def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
 
 
 def _applied_before(plan: BatchPlan, part: int) -> tuple[Applied, Missed]:
-    """How far earlier attempts at this batch brought the partition, and what they did not find."""
-
+    """Return how far earlier attempts at this batch brought the partition, and the missing rows that they recorded."""
     if not plan.receipts:
         return Applied(0), {}
 
@@ -116,7 +97,7 @@ def _applied_before(plan: BatchPlan, part: int) -> tuple[Applied, Missed]:
 
 
 def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
-    """The chunk, or a piece of it, in one transaction; where that is too large for the target, in smaller ones."""
+    """Apply the chunk, or a piece of it, in one transaction; in smaller ones where that is too large for the target."""
     ledgers: list[Ledger] = []
     waiting = [chunk]
     while waiting:
@@ -125,19 +106,19 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
             attempt = partial(_attempt, piece=piece, plan=plan, part=part, named=named)
             ledger, end = _told(plan, part, _gated(attempt, plan.gate))
         except _InDoubtError as doubt:
-            KeptWriter(plan.target, part).drop()
+            writer_of(plan, part).drop()
             raise doubt.failure from doubt
         except UnshardError as error:
             if error.code in _REFUSED:
                 raise _with_seq(error, piece, plan, part) from error
             if not may_pass_smaller(error):
                 raise
-            pieces = smaller(piece)
+            pieces = piece.smaller()
             if not pieces and error.code != TOO_LARGE:
                 raise
             if not pieces:
                 # a session keeps the limit that it began with: the next attempt asks for the one of then
-                KeptWriter(plan.target, part).drop()
+                writer_of(plan, part).drop()
                 raise _too_large(piece, plan, error) from error
             waiting.extend(reversed(pieces))
             continue
@@ -148,17 +129,18 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
 
 
 def _with_seq(error: UnshardError, piece: Chunk, plan: BatchPlan, part: int) -> UnshardError:
-    """The error with the number of the first change that the target refuses alone, where one can be found.
+    """Return the error with the number of the first change that the target refuses by itself, if one is found.
 
     The changes are tried one by one in a transaction that is rolled back.
     """
+    lenient = replace(plan, on_missing_row="warn")
 
     def attempt(connection: Any) -> int | None:
         connection.query(b"BEGIN")
         try:
             for number in range(piece.start, piece.end):
                 try:
-                    _write(connection, piece.part(number, number + 1), replace(plan, on_missing_row="warn"), ())
+                    write_statements(connection, piece.part(number, number + 1), lenient, ())
                 except UnshardError:
                     return int(piece.seqs[number])
         finally:
@@ -170,11 +152,11 @@ def _with_seq(error: UnshardError, piece: Chunk, plan: BatchPlan, part: int) -> 
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
-    return on_target(KeptWriter(plan.target, part), operation, _where(plan), schema=plan.meta.schema)
+    return on_target(writer_of(plan, part), operation, _where(plan), schema=plan.meta.schema)
 
 
 def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
-    """The same, with what is tried again left beside the receipt, where the status finds it."""
+    """Run `operation` as `_persisting` does, and record beside the receipt what is tried again, for the status."""
     troubles: list[str] = []
 
     def noted(connection: Any) -> T:
@@ -183,14 +165,14 @@ def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
                 note_trouble(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id, troubles[-1])
         return operation(connection)
 
-    kept = KeptWriter(plan.target, part)
+    kept = writer_of(plan, part)
     return on_target(kept, noted, _where(plan), tell=troubles.append, schema=plan.meta.schema)
 
 
 def _gated(
     attempt: Callable[[Any], tuple[Ledger, int]], gate: RateLimiter | None
 ) -> Callable[[Any], tuple[Ledger, int]]:
-    """The attempt, when the target's limits let it."""
+    """Return the attempt, which then waits for the target's limits."""
     if gate is None:
         return attempt
     return lambda connection: gate.through(connection, attempt, lambda found: _written(found[0]))
@@ -201,12 +183,11 @@ def _written(ledger: Ledger) -> int:
 
 
 def _attempt(connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> tuple[Ledger, int]:
-    """One transaction; its ledger and the change it ends before, which may lie within the piece.
+    """Apply the piece in one transaction. Return its ledger and the change before which it ends.
 
-    What an attempt committed before its answer was lost is not applied again.
-
-    A list of which some rows are missing is run a second time, to tell one of them, unless its target is among those
-    `named` before.
+    That change may lie within the piece. What an attempt has committed before its answer was lost is not applied again.
+    A list with missing rows is run a second time, to find one of them, unless its target is in `named`, which have an
+    example already.
     """
     _check_packets(connection, piece, plan)
     # TiDB checks foreign keys of rows that it has locked
@@ -218,17 +199,17 @@ def _attempt(connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: f
 def _transaction(
     connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: frozenset[int], begin: bytes
 ) -> tuple[Ledger, int]:
-    """As `_attempt`, begun by that statement."""
+    """Do as `_attempt` in a transaction that the statement `begin` begins."""
     reach("sync-chunk-before")
     if done := _begin(connection, begin, piece, plan, part):
         return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
-    ledger = _write(connection, piece, plan, frozenset())
+    ledger = write_statements(connection, piece, plan, frozenset())
     unnamed = {target for target, entry in ledger.items() if entry.missing and not entry.example} - named
     if unnamed:
         connection.query(b"ROLLBACK")
         if done := _begin(connection, begin, piece, plan, part):
             return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
-        ledger = _write(connection, piece, plan, unnamed)
+        ledger = write_statements(connection, piece, plan, unnamed)
     names = plan.targets()
     missed = {str(names[id].name): (entry.missing, entry.example) for id, entry in ledger.items() if entry.missing}
     if missed and plan.receipts:
@@ -254,14 +235,18 @@ def _counted_anew(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> 
 
 
 def _check_packets(connection: Any, piece: Chunk, plan: BatchPlan) -> None:
-    """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
+    """Raise TargetError TARGET-007 for a statement so long that the server would close the connection."""
     longest, limit = max(len(statement.sql) for statement in piece.statements), packet_limit(connection)
     if longest >= limit:
         raise TargetError(TOO_LARGE, _where(plan), f"a statement of {longest} bytes; max_allowed_packet takes {limit}")
 
 
 def _begin(connection: Any, begin: bytes, piece: Chunk, plan: BatchPlan, part: int) -> int:
-    """Begin the transaction with its receipt; 0. Or none, and the change before which all of it is applied already."""
+    """Begin the transaction with its receipt and return 0.
+
+    Where all of the piece or its beginning is applied already, roll back and return the change before which it is.
+    Raises SyncError SYNC-001 for an attempt of a driver that has lost the source.
+    """
     connection.query(begin)
     if not plan.receipts:
         if not owns(connection, plan.meta, plan.source, plan.epoch):
@@ -279,101 +264,6 @@ def _begin(connection: Any, begin: bytes, piece: Chunk, plan: BatchPlan, part: i
             raise SyncError(FENCED_OUT, _where(plan))
         return piece.end if done >= after else done.step
     return 0
-
-
-def _write(connection: Any, piece: Chunk, plan: BatchPlan, asked: Collection[int]) -> Ledger:
-    """Run the statements; `asked` are targets whose rows are looked for before they are changed."""
-    targets = plan.targets()
-    entries: list[Ledger] = []
-    for statement in piece.statements:
-        target = targets[statement.target]
-        entries.append({target.id: _execute(connection, statement, target, plan, ask=target.id in asked)})
-    return add_up(entries)
-
-
-def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> RowCounts:
-    keys = statement.keys
-    lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
-    try:
-        answer = _run(connection, statement, target)
-    except MySQLdb.Error as error:
-        if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
-            raise
-        connection.query(b"ROLLBACK")
-        raise _refusal(error, target, plan) from error
-    if answer.warnings and statement.op is not Op.DELETE:
-        _refuse_changed(connection, statement, target, plan)
-    if statement.may_miss == statement.rows:
-        missing = 0
-    elif statement.upsert:
-        records, duplicates = _counts(answer.info)
-        missing = records - duplicates
-    elif statement.op in (Op.INSERT, Op.INSERT_SET):
-        missing = 0
-    else:
-        missing = max(0, statement.rows - statement.may_miss - answer.found)
-    if not missing or keys is None:
-        return entry_of(statement.op, statement.rows)
-    if len(keys) == 1:
-        lost = 0
-    example = example_of(keys, lost) if lost is not None else ""
-    if plan.on_missing_row == "stop" and (example or ask):
-        connection.query(b"ROLLBACK")
-        raise _not_found(statement, target, plan, missing, example)
-    return entry_of(statement.op, statement.rows, missing, example)
-
-
-def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missing: int, key: str) -> SyncError:
-    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
-    text = statement.sql[:EXAMPLE_LENGTH].decode("utf-8", "backslashreplace")
-    cause = f"{missing} of the {statement.rows} rows of: {text}{'…' if len(statement.sql) > EXAMPLE_LENGTH else ''}"
-    return SyncError(
-        "SYNC-048", where, cause=cause, values={"kind": statement.op.name, "key": key or "one of the list"}
-    )
-
-
-def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAnswer:
-    """What the server says; of error values it may complain. Raises MySQLdb.Error; the statement did nothing then."""
-    sql = with_numbers(statement.sql, target.zeros) if target.zeros and statement.op is Op.UPDATE else statement.sql
-    try:
-        return query(connection, sql)
-    except MySQLdb.Error as error:
-        if error.args[0] != CUT or not target.enums:
-            raise
-        _refuse_shared(connection, statement)
-        answer = query_with_error_values(connection, sql, target.enums)
-        if answer is None:
-            raise
-        return answer._replace(warnings=0)
-
-
-def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> None:
-    """Roll back and raise SyncError SYNC-073 where the server has told that it stored another value than it got."""
-    _refuse_shared(connection, statement)
-    if cause := changed_value(connection):
-        connection.query(b"ROLLBACK")
-        where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
-        raise SyncError(CHANGED, where, cause=cause)
-
-
-def _refuse_shared(connection: Any, statement: Statement) -> None:
-    """Have statements that share a text run one by one: it can't tell their warnings."""
-    if statement.op is Op.UPDATE and statement.rows > 1 and not statement.upsert:
-        connection.query(b"ROLLBACK")
-        raise TargetError(TOO_LARGE, cause="statements that share a text can't tell their warnings")
-
-
-def _counts(info: bytes) -> tuple[int, int]:
-    """Records and duplicates of a multi-row INSERT."""
-    match = _COUNTS.search(info)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
-
-
-def _refusal(error: MySQLdb.Error, target: TargetPlan, plan: BatchPlan) -> UnshardError:
-    number, text = error.args[0], error.args[-1]
-    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
-    code = {DUPLICATE: "SYNC-003", NO_TABLE: "SYNC-010"}.get(number, "SYNC-004")
-    return SyncError(code, where, cause=f"{number}: {text}")
 
 
 def _too_large(piece: Chunk, plan: BatchPlan, error: UnshardError) -> SyncError:

@@ -1,11 +1,15 @@
-"""Step *causality*: which changes of a table with several unique keys, or a folding one, have to keep their order.
+"""Step *causality*: find the changes of a table that must keep the order of the log.
 
-Two rows are tied when they share a value of any unique key, before or after a change. The rows of a batch (of a slice)
-fall into connected components. A row that is a component of its own is *free*: its changes may be compacted, and pass
-those of all others. The rows of a larger one are *ordered*: one partition, in the order of the log, as they are.
+It runs for tables with several unique keys, or with a key of a folding collation: there the key alone does not decide
+which changes may be reordered.
 
-Values are compared by hashes of a form that is coarser than what the server calls equal: two values that it may take
-for one give the same hash. A hash that two values share by chance, or a form that is too coarse, only makes more
+Two rows are tied when they share a value of any unique key, before or after a change. The rows of a batch (or of a
+slice) fall into connected components. A row that is a component of its own is *free*: its changes may be compacted, and
+reordered with those of all others. The rows of a larger component are *ordered*: they are in one partition, in the
+order of the log, and not compacted.
+
+Values are compared by hashes of a form that is coarser than the server's equality: two values that the server may treat
+as equal have the same hash. A hash that two values share by chance, or a form that is too coarse, only makes more
 changes ordered.
 
 | column of the key | form |
@@ -14,8 +18,8 @@ changes ordered.
 | text with a binary collation | without trailing blanks |
 | text with any other | without blanks, upper case, J and Y as I, V and W as U |
 
-Anything but plain ASCII in a column of the last kind makes all of its values one. A NULL ties nothing, a prefix key
-counts as much of the value as it holds.
+Anything but plain ASCII in a column of the last kind makes all of its values equal. A NULL ties nothing; of a prefix
+key only the prefix of the value counts.
 """
 
 from __future__ import annotations
@@ -32,11 +36,11 @@ from unshard.kernels.components import join_equal, join_pairs, settle
 from unshard.kernels.literals import hash_of, partition_of, render
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.sync.batch.plan import ConflictKey, TablePlan
-from unshard.sync.steps.encode import Ties, keys_of
+from unshard.sync.steps.encode import Ties, first_is_insert, keys_of
 
 _CLASSES = (("[JY]", "I"), ("[VW]", "U"))
 _PLAIN = "^[ -_a-}]*$"
-"""Printable ASCII but ` and ~, which some collations take for a blank, an E or a Y."""
+"""Printable ASCII but ` and ~, which some collations treat as a blank, an E or a Y."""
 
 
 Batches = Sequence[tuple[TablePlan, pa.RecordBatch]]
@@ -44,7 +48,7 @@ Batches = Sequence[tuple[TablePlan, pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """The images of all source tables of one target, one behind the other."""
+    """The images of all source tables of one target, one table after the other."""
 
     op: np.ndarray
     seq: np.ndarray
@@ -53,9 +57,9 @@ class _Images:
 
 
 def find_ties(batches: Batches, partitions: int) -> list[Ties]:
-    """The ties among all images of one target, by batch. Every task of a batch finds the same. Pure.
+    """Return the ties among all images of one target, by batch. Every task of a batch finds the same. Pure.
 
-    `batches` are all that the batch (its slice) has of the target, whose plan has `ties`.
+    `batches` are all that the batch (or its slice) has of the target, whose plan has `ties`.
     """
     keys = [keys_of(plan, batch) for plan, batch in batches]
     images = _Images(
@@ -79,7 +83,7 @@ def find_ties(batches: Batches, partitions: int) -> list[Ties]:
 
 
 def _components(images: _Images, identity: np.ndarray, count: int) -> np.ndarray:
-    """By identity, the smallest identity of its component."""
+    """Return, by identity, the smallest identity of its component."""
     parents = np.arange(count, dtype=np.int32)
     before = np.flatnonzero(images.op == Op.UPDATE_BEFORE)
     join_pairs(parents, identity[before], identity[before + 1])
@@ -94,22 +98,16 @@ def _components(images: _Images, identity: np.ndarray, count: int) -> np.ndarray
 
 
 def _born(images: _Images, identity: np.ndarray) -> np.ndarray:
-    """By image, whether its table's first change of the row is an INSERT."""
+    """Return, by image, whether its table's first change of the row is an INSERT."""
     numbers = [plan.id for plan, _ in images.batches]
-    row = identity
-    if len(set(numbers)) > 1:
-        table = np.repeat(numbers, [len(batch) for _, batch in images.batches])
-        row = np.unique(identity.astype(np.int64) * (max(numbers) + 1) + table, return_inverse=True)[1]
-    first = np.full(int(row.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, row, images.seq)
-    born = np.zeros(len(first), dtype=bool)
-    born[row[(images.op == Op.INSERT) & (images.seq == first[row])]] = True
-    found: np.ndarray = born[row]
-    return found
+    if len(set(numbers)) == 1:
+        return first_is_insert(images.op, identity, images.seq)
+    table = np.repeat(numbers, [len(batch) for _, batch in images.batches])
+    return first_is_insert(images.op, identity.astype(np.int64) * (max(numbers) + 1) + table, images.seq)
 
 
 def _hashes(tie: ConflictKey, batches: Batches) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of every image's value of one key, and 1 where it has one, 0 where a column of it is NULL."""
+    """Return the hash of every image's value of one key, and 1 where it has one, 0 where a column of it is NULL."""
     hashes, known = [], []
     readable = True
     for plan, batch in batches:
@@ -131,7 +129,7 @@ def _hashes(tie: ConflictKey, batches: Batches) -> tuple[np.ndarray, np.ndarray]
 
 
 def _form(values: Any, prefix: int, form: str) -> Any:
-    """A column's values in a form that is coarser than the server's equality, None where there is none."""
+    """Return a column's values in a form that is coarser than the server's equality; None where there is none."""
     if pa.types.is_floating(values.type):
         return pc.add(values.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
     if prefix:
@@ -143,7 +141,10 @@ def _form(values: Any, prefix: int, form: str) -> Any:
 
 
 def folded(values: Any) -> Any:
-    """Text in a form coarser than any collation that `sync.tables` lets through, None where some isn't plain ASCII."""
+    """Return text in a form coarser than any collation that the plan allows; None where some isn't plain ASCII.
+
+    `sync.planning.table_plans` has these collations.
+    """
     if not pc.all(pc.match_substring_regex(values, pattern=_PLAIN), min_count=0).as_py():
         return None
     values = pc.replace_substring(pc.ascii_upper(values), pattern=" ", replacement="")

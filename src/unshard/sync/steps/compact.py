@@ -1,4 +1,4 @@
-"""Step *compact*: of all changes of one key of a source table in a batch, only what they come to.
+"""Step *compact*: replace all changes of one key of a source table in a batch by one change with the same result.
 
 | first change | last change | becomes |
 |---|---|---|
@@ -7,16 +7,16 @@
 | UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last) |
 | UPDATE or DELETE | DELETE | DELETE |
 
-The first change tells whether the row was there before the batch, the last whether it is there after
-(seeds/001 gives the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now.
-Ordered changes pass by.
+The first change shows whether the row existed before the batch, the last whether it exists after it (seeds/001 gives
+the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now. Ordered changes are not
+compacted.
 
-A row that is born and dies in the batch must not be deleted outside of safe mode: a row of its key that is there is
-another one, which has come from another shard while these changes were held, or from another source.
+A row that is inserted and deleted in the batch must not be deleted outside of safe mode: if the target has a row of its
+key, it is another row, which has come from another shard while these changes waited, or from another source.
 
 Tables that are merged into one are compacted apart. So a row that has moved from one to another under its key is a
-DELETE and an INSERT, and step *order* puts the DELETE in front, whichever the source did first. Where two of them have
-rows of one key, the target refuses the second one: folded into one change, a row would be lost unnoticed.
+DELETE and an INSERT, and step *order* puts the DELETE first, whatever the order of the source was. Where two of them
+have rows of one key, the target refuses the second one; folded into one change, a row would be lost unnoticed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from unshard.model.change import Op
 
 
 def compact(changes: pa.Table, *, safe: bool = False) -> pa.Table:
-    """Changes in the order of `seq`, one at most for each (table, key), in the order of their last `seq`.
+    """Return at most one change for each (table, key), in the order of their last `seq`.
 
-    `changes` holds no ordered ones. `safe` is for a batch in safe mode.
+    `changes` are in the order of `seq` and hold no ordered ones. `safe` is for a batch in safe mode.
     """
     if len(changes) < 2:
         return changes

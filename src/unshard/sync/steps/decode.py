@@ -1,4 +1,4 @@
-"""Steps *decode* and *versions*: bytes of the log to the row images of a batch's tables."""
+"""Steps *decode* and *versions*: turn bytes of the log into the row images of a batch's tables."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.partial import PartialImages
+from unshard.binlog.images import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Table
-from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
+from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, opened
 from unshard.sync.batch.row_counts import Seen
-from unshard.sync.batch.shipped_log import opened
 
-# Step *versions*: of a system-versioned table's images, the changes of its current rows.
+# Step *versions*: keep the changes of a system-versioned table's current rows.
 #
-# MariaDB keeps the history of such a table in the table itself: `row_end` tells a current row, which has the largest
-# time there is, from a row of the past. Its binlog shows how that is done, row by row:
+# MariaDB keeps the history of such a table in the table itself. A current row has the largest possible time in
+# `row_end`, a row of the past an earlier one. The binlog has the changes of both:
 #
 # | statement | images (c: current, h: history) | becomes |
 # |---|---|---|
@@ -33,20 +32,20 @@ from unshard.sync.batch.shipped_log import opened
 # | DELETE HISTORY | DELETE h | nothing |
 # | INSERT of history | INSERT h | nothing |
 #
-# Only current rows are migrated: a target that is versioned itself writes a history of its own. Transaction-precise
-# tables never come here: the server logs their changes as statements, which stop the task.
+# Only current rows are migrated: a target that is versioned itself writes a history of its own. Changes of
+# transaction-precise tables never come here: the server logs them as statements, which stop the task.
 
 
 FOREVER = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
-"""`row_end` of a current row: the last TIMESTAMP, of before and since MariaDB 11.5."""
+"""`row_end` of a current row: the largest TIMESTAMP, before and since MariaDB 11.5."""
 
 
 RULE = "system-versioning"
-"""What the ledger counts changes of history rows under."""
+"""The rule under which the ledger counts changes of history rows."""
 
 
 def current_rows(table: Table, images: pa.RecordBatch) -> pa.RecordBatch:
-    """The images of current rows; all of them, unchanged, for a table without versions. Pure.
+    """Return the images of current rows; for a table without versions all images, unchanged. Pure.
 
     `images` has `op`, `seq` and all of the table's columns, the two images of an UPDATE side by side.
     """
@@ -68,15 +67,15 @@ def current_rows(table: Table, images: pa.RecordBatch) -> pa.RecordBatch:
 
 
 Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
-"""Images of one table, and how it is written."""
+"""Images of one table, and the plan by which it is written."""
 
 
 def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[list[Images], Seen]:
-    """Steps *decode* and *versions*: the images of current rows in one range, a batch per table, and what else it held.
+    """Run steps *decode* and *versions* on one range. Return the images of current rows, and what else it held.
 
-    There are more batches where images lack columns. With `offsets` a batch has one more column, the offset of each
-    row's event; the numbers of the changes are the same. Raises BinlogError BINLOG-046 for such ones of a
-    system-versioned table.
+    A table has one batch, and more where images lack columns. With `offsets` a batch has one more column, the offset of
+    each row's event; the numbers of the changes are the same. Raises BinlogError BINLOG-046 for images of a
+    system-versioned table that lack columns.
     """
     plans = plan.by_name()
 
@@ -111,5 +110,5 @@ def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[lis
 
 
 def _changes(images: pa.RecordBatch) -> int:
-    """How many there are; an UPDATE is one."""
+    """Return the number of changes; an UPDATE is one."""
     return len(images) - int(pc.sum(pc.equal(images.column(0), int(Op.UPDATE_AFTER))).as_py() or 0)

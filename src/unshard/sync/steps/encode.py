@@ -1,4 +1,4 @@
-"""Step *encode*: row images of one table become changes in SQL text, each with its partition.
+"""Step *encode*: turn row images of one table into changes in SQL text, each with its partition.
 
 | images | key | becomes |
 |---|---|---|
@@ -8,13 +8,17 @@
 | UPDATE_BEFORE, UPDATE_AFTER | changed | DELETE of the old, INSERT of the new |
 | UPDATE_BEFORE, UPDATE_AFTER | ordered or tied table | UPDATE by `old_key`; by `key` where it is free |
 
-`key` and `row` are written so that the texts of neighbouring rows, as they lie in the Arrow buffer, are the
-statement's own list: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
+`key` and `row` are written so that the texts of adjacent rows, as they lie in the Arrow buffer, are the list of a
+statement: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
+
+Small batches of tables that are written alike are joined before (`gather`). A batch of the log may hold a few rows of
+each of five hundred shards. Then most of the time of encoding is the fixed cost of a call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,16 +36,16 @@ _BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
 
 
 def key_separator(target: TargetPlan) -> bytes:
-    """What ends each key text, and is cut from the last one of a list."""
+    """Return the bytes that end each key text; they are cut off the last one of a list."""
     return b"," if len(target.key) == 1 and not target.keyless else b" OR "
 
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """What step *causality* found for the images of one table, image by image.
+    """The result of step *causality* for the images of one table, by image.
 
-    The text of its key, its partition, whether it is ordered, and whether the table's first change of its row is an
-    INSERT.
+    `key`: the key's text. `part`: the partition. `ordered`: whether its change keeps the order of the log. `born`:
+    whether the table's first change of the row is an INSERT.
     """
 
     key: pa.Array
@@ -63,14 +67,13 @@ def encode(
 ) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
 
-    They may be of several, table after table, that are written alike: `tables` are the numbers by image then.
+    The images may be of several tables, table after table, that are written alike: `tables` has the table's number by
+    image then. All changes are ordered where the table is ordered, or where it is tied and there are no `ties`.
+    `compact`: free changes will be compacted, so each is encoded in the form that its row will need. Without
+    `multiple_rows` an UPDATE of a tied table is encoded as assignments.
 
-    All changes are ordered where the table is, or where it is tied and there are no `ties`. `compact` tells whether
-    free changes will be compacted, so that each has the form of what will become of its row. Without `multiple_rows`
-    an UPDATE of a tied table has the form of assignments.
-
-    Returns a batch of ENCODED_SCHEMA in the order of the images, and how many changes there were before `mine`
-    chose. Called in a Spark task; pure.
+    Returns a batch of ENCODED_SCHEMA in the order of the images, and the number of changes before `mine` was applied.
+    Called in a Spark task; pure. Raises BinlogError BINLOG-021 as `keys_of`.
     """
     target = plan.target
     op = batch.column(0).to_numpy(zero_copy_only=False)
@@ -105,9 +108,10 @@ def encode(
     new_op, part, in_order = new_op[index], part[index], in_order[index]
     by_condition = target.by_condition or (ties is not None and not multiple_rows)
     assigned = (new_op == Op.UPDATE) & (in_order | by_condition)
-    if ties is not None and by_condition and compact:
+    if by_condition and compact and not in_order.all():
         free = ~in_order & (new_op != Op.DELETE)
-        assigned = np.where(free, ~ties.born[index], assigned)
+        born = ties.born[index] if ties is not None else _born(new_op, keys, None if tables is None else tables[index])
+        assigned = np.where(free, ~born, assigned)
     seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
     old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
@@ -124,8 +128,29 @@ def encode(
     return pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA), seen
 
 
+def first_is_insert(op: np.ndarray, row: np.ndarray, seq: np.ndarray | None = None) -> np.ndarray:
+    """Return, by image or change, whether the first one of its row is an INSERT.
+
+    `row` numbers the rows from 0; `seq` is the order of the log, None where it is the order of the arrays. Pure.
+    """
+    if seq is None:
+        _, first, number = np.unique(row, return_index=True, return_inverse=True)
+        found: np.ndarray = (op[first] == Op.INSERT)[number]
+        return found
+    order = np.argsort(seq, kind="stable")
+    found = np.empty(len(op), dtype=bool)
+    found[order] = first_is_insert(op[order], row[order])
+    return found
+
+
+def _born(op: np.ndarray, keys: pa.Array, tables: np.ndarray | None) -> np.ndarray:
+    """Return, by change, whether its table's first change of the row is an INSERT. Changes are in the log's order."""
+    row = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return first_is_insert(op, row if tables is None else row * (int(tables.max(initial=0)) + 1) + tables)
+
+
 def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
-    """The key text of every image."""
+    """Return the key text of every image. Raises BinlogError BINLOG-021 as `_refuse_zeros`."""
     target = plan.target
     columns, values = _chosen(plan, batch, target.key)
     if not target.keyless:
@@ -145,14 +170,14 @@ def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
 
 
 def _old_keys(key: pa.Array, index: np.ndarray, updated: np.ndarray) -> pa.Array:
-    """The key before the change where `updated` holds (its image lies one above), null for the rest."""
+    """Return the key before the change for each UPDATE in `updated`, from the image before it; null for the rest."""
     if not updated.any():
         return pa.nulls(len(index), pa.binary())
     return key.take(pa.array(np.maximum(index - 1, 0), mask=~updated))
 
 
 def _rows(plan: TablePlan, batch: pa.RecordBatch, assigned: np.ndarray, listed: np.ndarray) -> pa.Array:
-    """The new values: assignments, or a VALUES tuple where they are `listed`; null for the rest."""
+    """Return the new values as assignments, or as a VALUES tuple where they are `listed`; null for the rest."""
     tuples = _scatter(_tuples(plan, batch, listed), listed)
     if not assigned.any():
         return tuples
@@ -166,7 +191,7 @@ def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Ar
 
 
 def assignments(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, suffix: bytes = b"") -> pa.Array:
-    """`a`=1,`b`=2 of the target's columns and then `suffix`, for the images that are wanted."""
+    """Return `a`=1,`b`=2 of the target's columns, followed by `suffix`, for the images that are wanted."""
     names = [quote_name(name).encode() + b"=" for name in plan.target.columns]
     return _render_columns(plan, batch, wanted, [(b"," if i else b"") + name for i, name in enumerate(names)], suffix)
 
@@ -180,7 +205,7 @@ def _render_columns(
 
 
 def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> tuple[list[Column], list[pa.Array]]:
-    """Columns and their values, by place: the table may have a column called `op` or `seq` itself."""
+    """Return columns and their values, found by number: the table may have a column called `op` or `seq` itself."""
     places = {column.name: place for place, column in enumerate(plan.table.columns)}
     columns = [plan.table.columns[places[name]] for name in names]
     values = [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
@@ -191,12 +216,12 @@ def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> t
 
 
 def _years(values: Any) -> Any:
-    """The values of a YEAR(2) as text: there the number 0 is the year 2000, and only `'0000'` is the year zero."""
+    """Return the values of a YEAR(2) as text: there number 0 is the year 2000, and only `'0000'` is the year zero."""
     return pc.utf8_lpad(values.cast(pa.string()), 4, "0")
 
 
 def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
-    """Spread `values` over the places where `wanted` holds, null elsewhere."""
+    """Return `values` spread over the places where `wanted` is true; null elsewhere."""
     if len(values) == len(wanted):
         return values
     index = np.cumsum(wanted) - 1
@@ -206,15 +231,15 @@ def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
 
 
 def is_bare(column: Column) -> bool:
-    """Whether the column's text goes into SQL without quotes."""
+    """Return whether the column's text goes into SQL without quotes."""
     return column.type == "decimal"
 
 
 def _comparable(column: Column, values: Any, target: TargetPlan) -> Any:
-    """Values in a form that finds them in the column.
+    """Return values in the form by which the column is compared.
 
-    FLOAT as the double it is: a FLOAT column compares as a double, so the short text would miss it; but a DOUBLE column
-    holds what that text says. BIT as a number: bytes are read as a text there.
+    FLOAT as the double it is: a FLOAT column compares as a double, so its short text would not match; but a DOUBLE
+    column holds what that text says. BIT as a number, because bytes are read as a text there.
     """
     if values.type == pa.float32() and column.name not in target.doubles:
         return values.cast(pa.float64())
@@ -222,9 +247,9 @@ def _comparable(column: Column, values: Any, target: TargetPlan) -> Any:
 
 
 def _refuse_zeros(plan: TablePlan, columns: list[Column], values: list[Any]) -> None:
-    """A row can't be found by an ENUM's number 0 where the ENUM has an empty member too: their texts are equal.
+    """Raise BinlogError BINLOG-021 for an ENUM's number 0 in a key, where the ENUM has an empty member too.
 
-    Raises BinlogError BINLOG-021.
+    The row can't be found: the texts of both are equal.
     """
     for column, array in zip(columns, values, strict=True):
         if (
@@ -239,7 +264,7 @@ def _refuse_zeros(plan: TablePlan, columns: list[Column], values: list[Any]) -> 
 
 
 def _numbers(values: Any) -> Any:
-    """Big-endian bytes, up to eight a value, as uint64."""
+    """Return big-endian bytes, up to eight a value, as uint64."""
     there = values.is_valid().to_numpy(zero_copy_only=False)
     padded = pc.binary_join_element_wise(pa.scalar(bytes(8), pa.binary()), values.fill_null(b""), b"")
     data = pc.binary_slice(padded, -8).buffers()[2]
@@ -248,9 +273,9 @@ def _numbers(values: Any) -> Any:
 
 
 def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes]:
-    """What a row is found by: the column's side, and what goes before and behind the value on the other.
+    """Return how a row is found by a column: the column's side, and what goes before and after the value.
 
-    A JSON column equals no text, and holds what the target made of it: the value takes the same way.
+    A JSON column equals no text, and holds what the target made of it, so the value is converted in the same way.
     """
     name = quote_name(column.name).encode()
     if column.type == "vector":
@@ -263,3 +288,78 @@ def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes
     if column.name in target.bytewise:
         return _BYTES_OF[0] + name + _BYTES_OF[1], b"", b""
     return name, b"", b""
+
+
+# Joins small batches of tables that are written alike before they are encoded.
+
+
+ENOUGH_BYTES = 1 << 20
+"""Images of this many bytes are not joined with more: memory holds both copies, and the call costs little then."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """Images of one target, whose tables are alike in all that `encode` looks at: the first one's plan serves all.
+
+    `batches`, `numbers` and `found` are the record batches, with their tables' numbers and ties; `size`: their bytes.
+    """
+
+    plan: TablePlan
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    found: list[Ties] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, plan: TablePlan, batch: pa.RecordBatch, ties: Ties | None, size: int) -> None:
+        """Add the images of one table."""
+        self.batches.append(batch)
+        self.numbers.append(plan.id)
+        self.found += [] if ties is None else [ties]
+        self.size += size
+
+    def takes(self, plan: TablePlan, batch: pa.RecordBatch, ties: Ties | None) -> bool:
+        """Return whether these images may join."""
+        return (
+            self.size < ENOUGH_BYTES
+            and bool(self.found) == (ties is not None)
+            and self.plan.target == plan.target
+            and self.plan.table.columns == plan.table.columns
+            and self.batches[0].schema.equals(batch.schema)
+        )
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """All images as one record batch."""
+        return self.batches[0] if len(self.batches) == 1 else pa.concat_batches(self.batches)
+
+    @property
+    def tables(self) -> np.ndarray:
+        """The number of its table, by image."""
+        return np.repeat(np.array(self.numbers, dtype=np.int32), [len(batch) for batch in self.batches])
+
+    @property
+    def ties(self) -> Ties | None:
+        """The ties of all images; None where there are none."""
+        if len(self.found) < 2:
+            return self.found[0] if self.found else None
+        return Ties(
+            pa.concat_arrays([ties.key for ties in self.found]),
+            np.concatenate([ties.part for ties in self.found]),
+            np.concatenate([ties.ordered for ties in self.found]),
+            np.concatenate([ties.born for ties in self.found]),
+        )
+
+
+def gather(images: Iterable[tuple[TablePlan, pa.RecordBatch, Ties | None]]) -> Iterator[Gathered]:
+    """Yield all of the images; those of one table stay together, in their order. Pure."""
+    open_ones: dict[int, Gathered] = {}
+    for plan, batch, ties in images:
+        size = batch.get_total_buffer_size()
+        held = open_ones.get(plan.target.id)
+        if held is not None and (size >= ENOUGH_BYTES or not held.takes(plan, batch, ties)):
+            yield open_ones.pop(plan.target.id)
+            held = None
+        if held is None:
+            held = open_ones[plan.target.id] = Gathered(plan)
+        held.add(plan, batch, ties, size)
+    yield from open_ones.values()

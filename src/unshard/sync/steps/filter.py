@@ -1,4 +1,4 @@
-"""Step *filter*: the rules of a table leave out changes by what they are or hold, and each one is counted."""
+"""Step *filter*: leave out changes by the rules of their table, and count them by rule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from unshard.binlog.partial import PartialImages
+from unshard.binlog.images import PartialImages
 from unshard.model.change import Op
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.row_counts import Filtered
@@ -19,9 +19,9 @@ from unshard.transform.event_filter import RowFilter
 def filter_rows(
     images: Sequence[tuple[TablePlan, pa.RecordBatch | PartialImages]],
 ) -> tuple[list[tuple[TablePlan, pa.RecordBatch | PartialImages]], Filtered]:
-    """The images that no rule of their table drops, and what was left out. Pure; raises what a rule raises.
+    """Return the images that no rule of their table drops, and the counts of what is left out. Pure.
 
-    A rule is asked only for images that the rules before it let through.
+    A rule is asked only for images that the rules before it kept. Raises what a rule raises.
     """
     filtered: Counter[tuple[int, str]] = Counter()
     kept = []
@@ -38,7 +38,7 @@ def filter_rows(
 def _ask(
     rule: RowFilter, table: TablePlan, images: pa.RecordBatch | PartialImages
 ) -> tuple[pa.RecordBatch | PartialImages, int]:
-    """The images that the rule lets through, and how many changes it drops."""
+    """Return the images that the rule lets through, and how many changes it drops."""
     batch = _batch(images)
     if not len(batch):
         return images, 0
@@ -59,7 +59,7 @@ def _batch(images: pa.RecordBatch | PartialImages) -> pa.RecordBatch:
 
 
 def _absent(images: pa.RecordBatch | PartialImages) -> frozenset[str]:
-    """The columns that an image lacks; a generated column that is not logged is one of them."""
+    """Return the columns that an image lacks; a generated column that is not logged is one of them."""
     if not isinstance(images, PartialImages):
         return frozenset()
     there = [present for present in images.present if present is not None]

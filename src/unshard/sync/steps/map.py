@@ -1,15 +1,16 @@
-"""Step *map*: column mapping, and the columns that the source's names fill, before keys are formed."""
+"""Step *map*: apply the column mapping, and add the extracted columns, before keys are formed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from unshard.binlog.partial import PartialImages
-from unshard.errors import ConfigError, UnshardError, Where
+from unshard.binlog.images import PartialImages
+from unshard.errors import ConfigError, SyncError, UnshardError, Where
+from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.position import Position
 from unshard.model.table import Column
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
@@ -21,9 +22,9 @@ from unshard.transform.extract import append_constants
 
 
 def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
-    """The images with the values that the target gets, each with a plan whose table has all of their columns.
+    """Return the images with the values that the target gets, each with a plan whose table has all of their columns.
 
-    Raises ConfigError CONFIG-009 and CONFIG-018 with the row's key and the place of its event; SyncError SYNC-032.
+    Raises ConfigError CONFIG-009 and CONFIG-018 with the row's key and the position of its event; SyncError SYNC-032.
     """
     return [_mapped(plan, table, batch) for table, batch in images]
 
@@ -40,14 +41,14 @@ def _mapped(plan: BatchPlan, table: TablePlan, batch: pa.RecordBatch | PartialIm
 
 
 def where_of(plan: BatchPlan, images: PartialImages) -> Where:
-    """The place of the first event that the images are of."""
+    """Return the position of the first event that the images are of."""
     return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
 
 
 def _placed(
     plan: BatchPlan, table: TablePlan, images: pa.RecordBatch | PartialImages, error: ConfigError
 ) -> UnshardError:
-    """The error with the event and the key of the row that it speaks of; the range is decoded once more for that."""
+    """Return the error with the row's key and the position of its event, for which the range is decoded once more."""
     batch = images.batch if isinstance(images, PartialImages) else images
     row = first_unmappable(batch, table.mapping) if table.mapping is not None and error.values.get("limit") else None
     if row is None:
@@ -61,7 +62,10 @@ def _placed(
 
 
 def _key(table: TablePlan, columns: tuple[Column, ...], batch: pa.RecordBatch, row: int) -> str:
-    """What names the row upstream, as a condition; empty where its image lacks that. `columns` are the batch's own."""
+    """Return the upstream row's key as a condition, or "" where its image lacks key columns.
+
+    `columns` are the batch's own.
+    """
     there = {column.name for column in columns if not column.generated}
     identity = tuple(table.table.column(name).name for name in table.table.identity)
     names = identity or tuple(column.name for column in table.table.columns if not column.generated)
@@ -81,3 +85,34 @@ def _offset(plan: BatchPlan, piece: Range, table: TablePlan, seq: int) -> int:
         if len(at) and found.table.name == table.table.name:
             return int(batch.column(batch.num_columns - 1)[int(at[0])].as_py())
     return piece.start
+
+
+def batch_of(images: pa.RecordBatch | PartialImages) -> pa.RecordBatch:
+    """Return the row images as one record batch; columns that partial images lack are NULL."""
+    return images.batch if isinstance(images, PartialImages) else images
+
+
+def with_keys(plan: BatchPlan, mapped: Images, names: Mapping[str, str]) -> tuple[TablePlan, pa.RecordBatch]:
+    """Rename the key columns to the target's names, and fill in key values that a partial UPDATE leaves unchanged."""
+    table, images = mapped
+    columns, batch = table.table.columns, batch_of(images)
+    if isinstance(images, PartialImages):
+        columns = images.columns
+        for name in names:
+            batch = _filled(plan, images, batch, name)
+    named = tuple(replace(column, name=names.get(column.name, column.name)) for column in columns)
+    return replace(table, table=replace(table.table, columns=named)), batch
+
+
+def _filled(plan: BatchPlan, images: PartialImages, batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    number = next(place for place, column in enumerate(images.table.columns) if column.name == name)
+    before, after = images.present
+    if number not in (before if before is not None else after or ()):
+        values = {"target": str(images.table.name), "missing": name}
+        raise SyncError("SYNC-030", where_of(plan, images), values=values)
+    if after is None or number in after:
+        return batch
+    place = len(IMAGE_FIELDS) + images.columns.index(images.table.columns[number])
+    rows = np.arange(len(batch))
+    rows -= batch.column(0).to_numpy(zero_copy_only=False) == Op.UPDATE_AFTER
+    return batch.set_column(place, batch.schema.field(place), batch.column(place).take(pa.array(rows)))

@@ -1,4 +1,4 @@
-"""Step *merge*: ordered changes become chunks of statements, many rows in one where that is the same.
+"""Step *merge*: cut ordered changes into chunks of statements, with many rows a statement where that is the same.
 
 | change | statement | rows a statement |
 |---|---|---|
@@ -6,7 +6,8 @@
 | INSERT of some columns | `INSERT INTO … SET …` | one |
 | UPDATE | `INSERT INTO … VALUES (…),(…) ON DUPLICATE KEY UPDATE …` | many |
 | DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
-| UPDATE, free, several unique keys | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
+| UPDATE, free, several unique keys | the same after a query that locks its rows; where another key may be found \
+first, `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
 | DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
@@ -17,10 +18,11 @@
 | UPDATE | `UPDATE … SET … WHERE … LIMIT 1` | one |
 | DELETE | `DELETE … WHERE … LIMIT 1` | one |
 
-In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
-the row of that key itself, so a DELETE before it is only written where the key has changed.
+In safe mode a change may meet its own result, or a later one, and no row is counted as missing. REPLACE deletes the row
+of that key itself, so a DELETE before it is written only where the key has changed.
 
-An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one never get it.
+An UPDATE by ON DUPLICATE KEY could change another row through a second unique key. A table that has one gets it only
+where its own row exists, is locked, and is found by the primary key first (`TargetPlan.locked_upserts`).
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class _Texts:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the rows of an UPDATE or DELETE are found by: the texts `start` to `end`."""
+    """The keys by which the rows of an UPDATE or DELETE are found: texts `start` to `end` of a column."""
 
     texts: _Texts
     target: TargetPlan
@@ -76,7 +78,7 @@ class Keys:
         return self.end - self.start
 
     def where(self, first: int, last: int) -> bytes:
-        """The condition that finds rows `first` to `last` of these."""
+        """Return the condition that finds rows `first` to `last` of these."""
         return _where(self.target, self.texts.slice(self.start + first, self.start + last))
 
 
@@ -84,8 +86,8 @@ class Keys:
 class Statement:
     """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row.
 
-    `keys` are those of an UPDATE or DELETE. `upsert` tells an UPDATE that goes by ON DUPLICATE KEY; any other of many
-    rows is as many statements in one text.
+    `keys` are those of an UPDATE or DELETE. `upsert` is true for an UPDATE by ON DUPLICATE KEY; any other UPDATE of
+    many rows is as many statements in one text.
     """
 
     sql: bytes
@@ -99,10 +101,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch.
+    """The changes that one transaction applies, numbered from 1 in each partition, through all slices of its batch.
 
-    A piece of one holds its changes from number `start` on, `last` where nothing of it comes behind. `seqs` are the
-    numbers that all changes of the chunk have in the log, of several that were compacted the last one's.
+    A chunk that is too large is applied in pieces: `start` is the number of a piece's first change in the chunk, and
+    `last` is true for the last piece. `cut` returns the statements for a range of the chunk's changes. `seqs` are the
+    numbers of all changes of the chunk in the log; of changes that were compacted, the last one's.
     """
 
     number: int
@@ -115,16 +118,33 @@ class Chunk:
 
     @property
     def end(self) -> int:
+        """The number after its last change in the whole chunk."""
         return self.start + self.rows
 
     @property
     def whole(self) -> bool:
+        """True if this is the whole chunk and no piece of it."""
         return self.last and not self.start
 
     def part(self, start: int, end: int) -> Chunk:
-        """The piece with the chunk's changes from `start` to `end`, of those that are in this one."""
+        """Return the piece with the chunk's changes from `start` to `end`, which must be in this one."""
         last = self.last and end == self.end
         return replace(self, rows=end - start, statements=self.cut(start, end), start=start, last=last)
+
+    def smaller(self) -> tuple[Chunk, ...]:
+        """Split the piece into its statements, or a single statement into halves; a single change gives none. Pure.
+
+        Used where the target refuses the piece as too large: each part gets a transaction and a receipt, in order.
+        """
+        bounds = [self.start]
+        for statement in self.statements:
+            if statement.rows:  # a statement without rows belongs to the next one's change
+                bounds.append(bounds[-1] + statement.rows)
+        if len(bounds) == 2:
+            bounds.insert(1, self.start + self.rows // 2)
+        if self.rows == 1:
+            return ()
+        return tuple(self.part(start, end) for start, end in itertools.pairwise(bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +160,9 @@ class _Columns:
 def merge(
     changes: pa.Table, targets: Mapping[int, TargetPlan], shape: BatchShape, before: int = 0, *, safe: bool = False
 ) -> Iterator[Chunk]:
-    """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input.
+    """Cut `changes` into chunks, lazily, numbered from `before` on. Pure: the same input gives the same cuts.
 
-    `safe` writes them in safe mode; no images that lack columns and no tables without a key come here then.
+    `safe` writes them in safe mode; then no images that lack columns and no tables without a key come here.
     """
     if not len(changes):
         return
@@ -175,7 +195,10 @@ def _cut(
     *,
     safe: bool,
 ) -> tuple[Statement, ...]:
-    """The statements for changes `start` to `end` behind `base`; at `turns` another target or kind begins."""
+    """Return the statements for changes `start` to `end`, counted from `base`; `turns` are where the kind changes.
+
+    A kind is a target, an operation, and whether the changes are ordered.
+    """
     start, end = base + start, base + end
     inner = turns[(turns > start) & (turns < end)]
     runs = itertools.pairwise([start, *inner.tolist(), end])
@@ -183,7 +206,7 @@ def _cut(
 
 
 def _cuts(sizes: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
-    """Runs of at most `most_rows` rows and `most_bytes` bytes, always at least one row. `sizes` is cumulative."""
+    """Yield runs of at most `most_rows` rows and `most_bytes` bytes, but at least one row. `sizes` is cumulative."""
     start, total = 0, len(sizes)
     while start < total:
         used = int(sizes[start - 1]) if start else 0
@@ -220,11 +243,12 @@ def _statements(
         keys = _keys(columns, target, op, first, last)
         upsert = op is Op.UPDATE and shape.multiple_rows and not _by_condition(columns, target, first)
         write = _sql if shape.multiple_rows else _single
-        yield Statement(write(columns, target, op, first, last), op, target.id, last - first, keys=keys, upsert=upsert)
+        sql = write(columns, target, op, first, last)
+        yield Statement(sql, op, target.id, last - first, keys=keys, upsert=upsert)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
-    """Whether the UPDATE at `place` finds its row by WHERE."""
+    """Return whether the UPDATE at `place` finds its row by WHERE."""
     return bool(columns.ordered[place]) or target.by_condition
 
 
@@ -238,7 +262,7 @@ def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -
 
 
 def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:
-    """The same changes in a form that may be applied any number of times."""
+    """Yield the same changes in a form that may be applied any number of times."""
     count = end - start
     if op is Op.DELETE:
         yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
@@ -277,13 +301,13 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
             % (table, columns.row.slice(at, at + 1), _where(target, columns.key.slice(at, at + 1)))
             for at in range(start, end)
         )
-    # A list of one row gives no count of duplicates (mysql_info), so a lone row is named twice.
-    values = rows[:-1] if end - start > 1 else rows + rows[:-1]
+    # A list of one row gives no count of duplicates (mysql_info), so a lone row that may be missing is named twice.
+    values = rows[:-1] if end - start > 1 or target.locked_upserts else rows + rows[:-1]
     return _insert(target) + values + b" ON DUPLICATE KEY UPDATE " + _assign_values(target)
 
 
 def _single(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
-    """One change in the plainest words, as it stands in the log."""
+    """Return the statement of one change, in the simplest form."""
     if op not in (Op.UPDATE, Op.DELETE):
         return _sql(columns, target, op, start, end)
     old = op is Op.UPDATE and columns.ordered[start]

@@ -1,4 +1,4 @@
-"""Steps *map* and *encode* for row images that lack columns: one statement a row, by what the images have.
+"""Steps *map* and *encode* for row images that lack columns: one statement a row, by the columns that the images have.
 
 | images | becomes |
 |---|---|
@@ -6,8 +6,8 @@
 | UPDATE | UPDATE of the columns present after, in the row with the key before |
 | DELETE | DELETE by the key before |
 
-A target's key that the image before lacks, and a default that is no constant, stop the batch before any of it (of its
-slice, where it is applied in slices) is applied. Every table of such a batch is ordered (`sync.tables`).
+If the image before lacks the target's key, or a default is no constant, the batch stops before any of it (or of its
+slice) is applied. Every table of such a batch is ordered (`sync.planning.table_plans`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from unshard.binlog.partial import PartialImages, Present
+from unshard.binlog.images import PartialImages, Present
 from unshard.errors import SyncError, Where
 from unshard.kernels.literals import partition_of
 from unshard.model.change import ENCODED_SCHEMA, Op
@@ -30,16 +30,16 @@ from unshard.transform.extract import append_constants, with_constants
 
 
 def map_partial(plan: TablePlan, images: PartialImages, where: Where) -> PartialImages:
-    """The images with the column mapping applied: an image has the target column just where it has the source column.
+    """Apply the column mapping: an image has the target column if it has the source column. Constants are added to all.
 
-    Constants are in every image. An UPDATE that leaves the source column alone leaves the target column alone.
-    Raises SyncError SYNC-032 for an INSERT without the source column, ConfigError as `apply_mapping`.
+    An UPDATE that leaves the source column unchanged leaves the target column unchanged. Raises SyncError SYNC-032 for
+    an INSERT without the source column, ConfigError as `apply_mapping`.
     """
     return _with_constants(plan, _with_mapping(plan, images, where))
 
 
 def _with_constants(plan: TablePlan, images: PartialImages) -> PartialImages:
-    """Every image has the constants: they stand behind all columns of the table."""
+    """Return the images with the constants after all columns of the table."""
     if not plan.constants:
         return images
     added = frozenset(range(len(plan.table.columns), len(plan.table.columns) + len(plan.constants)))
@@ -73,7 +73,7 @@ def _with_mapping(plan: TablePlan, images: PartialImages, where: Where) -> Parti
 def encode_partial(
     plan: TablePlan, images: PartialImages, partitions: int, mine: np.ndarray | None, where: Where
 ) -> tuple[pa.RecordBatch, int]:
-    """As `sync.encode.encode`. Raises SyncError SYNC-030 (key) and SYNC-031 (default)."""
+    """Do as `sync.steps.encode.encode`. Raises SyncError SYNC-030 (key) and SYNC-031 (default)."""
     target = plan.target
     if not target.ordered:
         raise ValueError(f"{target.name}: images that lack columns need a plan that keeps their order")
@@ -118,7 +118,7 @@ def _check_key(target: TargetPlan, present: frozenset[str], where: Where) -> Non
 
 
 def _inserted(own: TablePlan, present: frozenset[str], rows: pa.RecordBatch, where: Where) -> pa.Array:
-    """What an INSERT sets: an absent column takes the source's default, which the target's need not be."""
+    """Return the assignments of INSERTs: an absent column gets the source's default, which may not be the target's."""
     defaults = dict(own.defaults)
     absent = [name for name in own.target.columns if name not in present]
     unknown = [name for name in absent if name not in defaults]
@@ -128,7 +128,7 @@ def _inserted(own: TablePlan, present: frozenset[str], rows: pa.RecordBatch, whe
 
 
 def _updated(own: TablePlan, present: frozenset[str], rows: pa.RecordBatch) -> pa.Array:
-    """What an UPDATE sets. A time that the image lacks is set to itself: the target might renew it otherwise."""
+    """Return the assignments of UPDATEs. An absent time column is set to itself, lest the target renews it."""
     absent = [name for name in own.target.columns if name not in present]
     kept = [name for name in absent if name in own.target.times]
     if len(absent) == len(own.target.columns):
@@ -137,7 +137,7 @@ def _updated(own: TablePlan, present: frozenset[str], rows: pa.RecordBatch) -> p
 
 
 def _assigned(own: TablePlan, present: frozenset[str], constant: list[str], rows: pa.RecordBatch) -> pa.Array:
-    """`a`=1,`b`=2: the target's columns that are present, then the constant assignments."""
+    """Return `a`=1,`b`=2: the target's columns that are present, then the constant assignments."""
     names = tuple(name for name in own.target.columns if name in present)
     if not names:
         return pa.array([",".join(constant).encode()] * len(rows), pa.binary())
@@ -161,7 +161,7 @@ def _with(present: frozenset[int] | None, source: int, target: int) -> frozenset
 
 
 def _having(images: PartialImages, number: int) -> PartialImages:
-    """The images with that column of the table among theirs, all NULL where no image had it."""
+    """Return the images with that column of the table among theirs; all NULL where no image had it."""
     column = images.table.columns[number]
     if column in images.columns:
         return images

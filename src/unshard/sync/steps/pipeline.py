@@ -1,13 +1,13 @@
-"""The incremental pipeline: which step follows which. This is the one place that knows the order.
+"""The incremental pipeline: this is the one place that knows the order of the steps.
 
-Before the exchange a step sees the changes of a byte range, behind it those of a partition::
+Before the exchange a step sees the changes of a byte range, after it those of a partition::
 
     decode ▸ versions ▸ filter ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
-The block-allow list and *route* are decided by name when the batch is planned (`sync.tables`): a table that the list
-drops has no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either
-each task keeping its own partitions of the whole range (`run_share`), or a shuffle (`before_exchange`,
-`after_exchange`).
+The block-allow list and *route* are applied by name when the batch is planned (`sync.planning.table_plans`): a table
+that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
+exchange is either that each task keeps its own partitions of the whole range (`run_share`), or a shuffle
+(`before_exchange`, `after_exchange`).
 """
 
 from __future__ import annotations
@@ -24,31 +24,30 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.partial import PartialImages
+from unshard.binlog.images import PartialImages
 from unshard.errors import UnshardError
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.sync.batch.excluded_changes import OPERATOR, within, without
 from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import Ledger, LedgerReport, RowCounts, Seen, add_up
-from unshard.sync.steps.apply import apply
+from unshard.sync.batch.throttle import Pacer
+from unshard.sync.steps.apply import apply, writer_of
 from unshard.sync.steps.causality import find_ties
-from unshard.sync.steps.coalesce import gather
 from unshard.sync.steps.compact import compact
 from unshard.sync.steps.decode import Images, decode
-from unshard.sync.steps.encode import Ties, encode
+from unshard.sync.steps.encode import Ties, encode, gather
 from unshard.sync.steps.filter import filter_rows
 from unshard.sync.steps.map import map_columns, where_of
 from unshard.sync.steps.merge import Chunk, merge
 from unshard.sync.steps.partial_images import encode_partial
+from unshard.sync.steps.report_keys import KeyShare, report_keys
 from unshard.sync.steps.safe_mode_moves import without_taken_over
-from unshard.sync.throttle import Pacer
-from unshard.target.writer import KeptWriter
 
 # Step *order*: put a partition's changes in the order in which they are applied.
 #
-# Compacted changes have distinct keys, so they may pass each other: they are grouped by target and operation, so that
-# one statement takes many. DELETE is first: a key that two of them have, of two source tables, has moved. Ordered
-# changes keep the order of the log, behind: no row of theirs is tied to one of those.
+# Compacted changes have distinct keys, so their order is free: they are grouped by target and operation, so that one
+# statement takes many. DELETE comes first: where changes of two source tables have one key, a row has moved. Ordered
+# changes come afterwards, in the order of the log: none of their rows is tied to a compacted one's.
 
 
 _RANK = np.zeros(8, dtype=np.int8)
@@ -56,7 +55,7 @@ _RANK[[Op.DELETE, Op.INSERT, Op.UPDATE]] = [0, 1, 2]
 
 
 def order(changes: pa.Table) -> pa.Table:
-    """Sort compacted changes by target, operation and `seq`. The same input gives the same order."""
+    """Return compacted changes sorted by target, operation and `seq`. The same input gives the same order."""
     target = changes.column("target").to_numpy()
     rank = _RANK[changes.column("op").to_numpy()]
     seq = changes.column("seq").to_numpy()
@@ -67,7 +66,7 @@ def order(changes: pa.Table) -> pa.Table:
 
 
 def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
-    """Step *causality*: by table, the ties of its rows; None where the table needs none."""
+    """Step *causality*: return the ties of each table's rows; None where the table needs none."""
     found: list[Ties | None] = [None] * len(images)
     tied: dict[int, list[int]] = {}
     for place, (table, batch) in enumerate(images):
@@ -83,7 +82,10 @@ def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
 def encode_changes(
     plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None, ties: Sequence[Ties | None] | None = None
 ) -> tuple[pa.Table, dict[int, int]]:
-    """Step *encode*: one table of ENCODED_SCHEMA in the order of the log, and the changes seen by target id."""
+    """Step *encode*: return all changes as one table, and the number of changes by target id.
+
+    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept.
+    """
     seen: Counter[int] = Counter()
     batches, whole = [], []
     for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
@@ -112,9 +114,17 @@ def encode_changes(
 
 
 def before_exchange(
-    plan: BatchPlan, pieces: Sequence[Range], mine: np.ndarray | None = None, lap: Callable[[str], None] | None = None
+    plan: BatchPlan,
+    pieces: Sequence[Range],
+    mine: np.ndarray | None = None,
+    lap: Callable[[str], None] | None = None,
+    share: int = 0,
 ) -> tuple[pa.Table, Seen]:
-    """Decode to encode: what `encode_changes` gives of these ranges. `lap` is called when a step is done."""
+    """Run the steps from *decode* to *encode* on these ranges. Return the changes, and what was seen there.
+
+    `lap` is called with a step's name when the step is done.
+    With `mine`, task number `share` of those that decode the same ranges reports its share of the changed keys.
+    """
     done = lap or (lambda step: None)
     images, seen = _decoded(plan, pieces)
     done("decode")
@@ -126,45 +136,56 @@ def before_exchange(
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
-    return changes, seen + Seen(counts, filtered)
+    if not plan.reports_keys:
+        return changes, seen + Seen(counts, filtered)
+    keys = report_keys(plan, images, KeyShare(share, plan.shares) if mine is not None else KeyShare())
+    done("keys")
+    return changes, seen + Seen(counts, filtered, keys=keys)
 
 
 def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen]:
-    """Step *decode* on each range. A caller that lets go of the images has none of them left in memory."""
+    """Run step *decode* on each range. The images stay in memory only as long as the caller has them."""
     found = [decode(plan, piece) for piece in pieces]
     return [one for images, _ in found for one in images], sum((here for _, here in found), Seen())
 
 
 def run_share(payload: bytes) -> bytes:
-    """One task of the keep-own exchange: decode the whole range, keep and apply the share's partitions.
+    """Run one task of the exchange in which each task decodes the whole range and applies its share of the partitions.
 
-    `payload` is a pickled (BatchPlan, share number), the result a pickled Report. May run any number of times.
+    `payload` is a pickled (BatchPlan, share number), the result a pickled LedgerReport. May run any number of times.
     """
     plan, share = pickle.loads(payload)
+    return pickle.dumps(applied_share(plan, share))
+
+
+def applied_share(plan: BatchPlan, share: int = 0) -> LedgerReport:
+    """Do as `run_share`, on values. A batch of one partition and one slice is applied in the caller's thread."""
     clock = Clock()
     chunks = {part: plan.before[part] if plan.before else 0 for part in plan.partitions_of(share)}
     seen = Seen()
     ledgers: list[Ledger] = []
     try:
-        for changes, here in _decoded_ahead(plan, np.array(list(chunks), dtype=np.int32), clock):
+        for changes, here in _decoded_ahead(plan, np.array(list(chunks), dtype=np.int32), clock, share):
             seen += here
             begun = time.monotonic()
             ledgers.append(apply_partitions(plan, changes, chunks))
             del changes
             clock.add("apply", time.monotonic() - begun)
-        report = LedgerReport(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
+        return LedgerReport(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
     except UnshardError as error:
-        report = LedgerReport(share, Seen(), {}, clock.seconds, error.to_dict())
-    return pickle.dumps(report)
+        return LedgerReport(share, Seen(), {}, clock.seconds, error.to_dict())
 
 
-def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[tuple[pa.Table, Seen]]:
-    """The changes of each slice and what was seen there. Two are in memory: while one is in use the next is decoded."""
+def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock, share: int = 0) -> Iterator[tuple[pa.Table, Seen]]:
+    """Yield the changes of each slice and what was seen there. The next slice is decoded while one is in use."""
 
     def decoded(pieces: Sequence[Range]) -> tuple[pa.Table, Seen]:
-        return before_exchange(plan, pieces, mine, clock.laps())
+        return before_exchange(plan, pieces, mine, clock.laps(), share)
 
     slices = plan.slices()
+    if len(slices) == 1:
+        yield decoded(slices[0])
+        return
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="decode-ahead") as ahead:
         upcoming = ahead.submit(decoded, slices[0])
         for pieces in slices[1:]:
@@ -175,9 +196,10 @@ def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[
 
 
 def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int]) -> Ledger:
-    """Everything behind the exchange for some partitions, a thread and a connection each, within the plan's limits.
+    """Run the steps after the exchange for some partitions, each in a thread, within the limits of the plan.
 
-    `chunks` holds how many chunks each partition has had in earlier slices of the batch; those of this one are added.
+    Each has a connection of its own. `chunks` has the number of chunks that each partition has had in earlier slices of
+    the batch; this slice's are added.
     """
     column = changes.column("part")
     shares = [changes.filter(pc.equal(column, part)) if len(chunks) > 1 else changes for part in chunks]
@@ -187,18 +209,21 @@ def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int])
     def one(part: int, share: pa.Table) -> Ledger:
         ledger, chunks[part] = after_exchange(plan, part, share, pacer, chunks[part])
         if plan.connections:
-            KeptWriter(plan.target, part).drop()
+            writer_of(plan, part).drop()
         return ledger
 
+    if len(chunks) == 1:
+        return add_up(map(one, list(chunks), shares))
     at_once = min(len(chunks), plan.connections // plan.shares or len(chunks))
     with ThreadPoolExecutor(max_workers=at_once) as threads:
         return add_up(threads.map(one, list(chunks), shares))
 
 
 def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, before: int = 0) -> tuple[Ledger, int]:
-    """Compact, order, merge, apply: one partition's changes, given in the order of `seq`.
+    """Compact, order, merge and apply one partition's changes, which are in the order of `seq`.
 
-    Chunks are numbered on from `before`; the last number comes back with the ledger.
+    Chunks are numbered from `before` on. Returns the ledger and the last chunk's number. May run again: chunks with a
+    receipt are skipped.
     """
     if not len(changes):
         return {}, before
@@ -213,7 +238,7 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
 
 
 def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> tuple[Ledger, int]:
-    """The same for a batch that goes on without changes of it, and with the chunks that were applied with them."""
+    """Do as `after_exchange` for a batch from which changes were excluded after some of its chunks were applied."""
     targets, compacted = plan.targets(), plan.shape.compact
     kept: list[Chunk] = []
     done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted, safe=plan.safe)
@@ -243,9 +268,9 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
 
 
 def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Table:
-    """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied.
+    """Run steps *compact* and *order*: return the free changes of a partition, then the ordered ones.
 
-    What is not to be compacted keeps the order of the log throughout.
+    Without `compacted` all changes keep the order of the log.
     """
     in_order = without_taken_over if safe else _all
     if not compacted:
@@ -271,10 +296,11 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def add(self, step: str, seconds: float) -> None:
+        """Add seconds to a step."""
         self.seconds[step] = self.seconds.get(step, 0.0) + seconds
 
     def laps(self) -> Callable[[str], None]:
-        """A function that adds the time since it was called last, or made, to a step."""
+        """Return a function that adds the time since its last call, or since it was made, to a step."""
         last = time.monotonic()
 
         def lap(step: str) -> None:

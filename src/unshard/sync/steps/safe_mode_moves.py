@@ -1,20 +1,20 @@
-"""What safe mode leaves out of changes that are applied one after the other: those of rows that another shard has now.
+"""Leaves out, in safe mode, ordered changes of rows that another shard has replaced.
 
-An INSERT there is a REPLACE, so a row that moves from one merged table to another under its key, INSERT first, has
-replaced its old self when the DELETE comes, which would remove the new one. So of each key that several tables change,
-one keeps it: the table that has a row of it in the end; of several the one that changed it last. What others do to the
-key behind the birth of that row is left out:
+In safe mode an INSERT is a REPLACE. So when a row moves from one merged table to another under its key, INSERT first,
+the REPLACE has removed the old row by the time the DELETE comes, and the DELETE would remove the new one. Therefore, of
+each key that several tables change, one table keeps it: the table that has a row of it in the end; if several have, the
+one that changed it last. What others do to the key after that row was inserted is left out:
 
 | changes of one key, by source table | applied in safe mode |
 |---|---|
 | INSERT of B, DELETE of A | REPLACE |
-| INSERT of B, UPDATE of A that gives the key away | REPLACE, REPLACE under the other key |
+| INSERT of B, UPDATE of A that gives up the key | REPLACE, REPLACE under the other key |
 | INSERT of B, UPDATE of A that keeps the key, DELETE of A | REPLACE |
 | INSERT of B, UPDATE of A to this key from another one, DELETE of A | REPLACE, DELETE of the other key |
 | INSERT of B, INSERT of C, DELETE of A, DELETE of B | REPLACE, REPLACE |
 | INSERT of B, DELETE of B, DELETE of A | REPLACE, DELETE, DELETE |
 
-Outside of safe mode the target refuses that INSERT. What is compacted has no need of this (`sync.compact`).
+Outside of safe mode the target refuses that INSERT. Compacted changes don't need this (`sync.steps.compact`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unshard.model.change import Op
 
 
 def without_taken_over(changes: pa.Table) -> pa.Table:
-    """Changes in the order of `seq`, without what a table does to its rows that another's have replaced. Pure."""
+    """Return changes in the order of `seq`, without those of a table's rows that another's have replaced. Pure."""
     table = changes.column("table").to_numpy()
     if len(changes) < 2 or (table == table[0]).all():
         return changes
@@ -58,7 +58,7 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
 def _replaced(
     key: np.ndarray, target: np.ndarray, table: np.ndarray, place: np.ndarray, removes: np.ndarray
 ) -> np.ndarray:
-    """Which are of a table that does not keep the key, behind the birth of the row of the table that does."""
+    """Return which changes are of a table that loses the key, and come after the INSERT of the keeper's row."""
     order = np.lexsort((place, table, key, target))
     key, target, table, place, removes = (one[order] for one in (key, target, table, place, removes))
     new_key = np.append(True, (key[1:] != key[:-1]) | (target[1:] != target[:-1]))
@@ -77,7 +77,7 @@ def _replaced(
 
 
 def _as_deletes(changes: pa.Table, chosen: pa.Array) -> pa.Table:
-    """Those UPDATEs as DELETEs of the rows that they have changed the key of."""
+    """Replace those UPDATEs by DELETEs of the rows whose key they change."""
     nothing = pa.nulls(len(changes), pa.binary())
     changes = _with(changes, "op", pc.if_else(chosen, pa.scalar(int(Op.DELETE), pa.int8()), changes.column("op")))
     changes = _with(changes, "key", pc.if_else(chosen, changes.column("old_key"), changes.column("key")))

@@ -1,4 +1,4 @@
-"""Calculating with exact numbers: what may leave the server's range is refused, so that no row is an error."""
+"""Calculations with exact numbers: one that may leave the server's range is refused, so that no row is an error."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from unshard.transform.expressions.compare import as_decimal, digits
 from unshard.transform.expressions.parse import Refused
-from unshard.transform.expressions.temporal import PART
 from unshard.transform.expressions.values import (
     LARGEST_SIGNED,
+    PART,
     ImageRows,
     Value,
     ValueKind,
@@ -27,7 +27,7 @@ _DECIMAL_DIGITS, _DECIMAL_SCALE = 65, 30
 
 
 def calculate(op: str, values: Sequence[Value], text: str) -> Value:
-    """A calculation with one or two values. Raises Refused."""
+    """Return a calculation with one or two values. Raises Refused."""
     if len(values) != (1 if op in ("neg", "abs") else 2):
         raise Refused(text, f"{op.upper()} has another number of arguments")
     names = {value.kind.name for value in values}
@@ -97,7 +97,7 @@ def _ends(op: str, one: ValueKind, other: ValueKind) -> tuple[int, int]:
 def _alike(
     left: Value, right: Value, text: str, low: int = 0, high: int = 0
 ) -> tuple[Callable[[ImageRows], Any], Callable[[ImageRows], Any]]:
-    """Both in the same 64 bits, those that hold the result too."""
+    """Return both in the same 64-bit type, which holds the result too."""
     least = min(left.kind.low, right.kind.low, low)
     wide = max(left.kind.high, right.kind.high, high) > LARGEST_SIGNED
     if wide and least < 0:
@@ -107,7 +107,7 @@ def _alike(
 
 
 def _divided(op: str, left: Value, right: Value, text: str) -> Value:
-    """DIV and MOD: towards zero, the remainder with the sign of the left; NULL where the divisor is 0."""
+    """Return DIV or MOD: towards zero, the remainder with the sign of the left; NULL where the divisor is 0."""
     one, other = _alike(left, right, text)
     least = -LARGEST_SIGNED - 1
     if left.kind.low == least and other is not None and right.kind.low <= -1 <= right.kind.high:
@@ -148,7 +148,7 @@ def _of_decimals(op: str, left: Value, right: Value, text: str) -> Value:
 
 
 def choose(tests: Sequence[Callable[[ImageRows], Any]], values: Sequence[Value], text: str) -> Value:
-    """The value of the first test that is true, else the last; without tests the first that isn't NULL."""
+    """Return the value of the first test that is true, else the last; without tests the first that isn't NULL."""
     known = [value for value in values if value.kind.name != "null"]
     if not known or any(value.kind.name != "int" or value.kind.type == PART for value in known):
         raise Refused(text, "only whole numbers and conditions are chosen from; write the cases with AND and OR")

@@ -1,4 +1,4 @@
-"""How two values are compared, as the server would: by which of their forms, or not at all."""
+"""Comparisons of two values as the server makes them: in one of their forms, or refused."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pyarrow.compute as pc
 
 from unshard.transform.expressions import texts
 from unshard.transform.expressions.parse import Refused
-from unshard.transform.expressions.temporal import Clock, moment
 from unshard.transform.expressions.values import (
     EXACT,
+    Clock,
     ImageRows,
     Value,
     ValueKind,
     as_integer,
     condition,
     holder,
+    moment,
     null_of,
 )
 
@@ -39,7 +40,7 @@ _WHERE_DOUBLE = "the server compares the two as DOUBLE"
 
 
 def compare(sign: str, left: Value, right: Value, text: str, clock: Clock) -> Value:
-    """`left sign right`. Raises Refused where the answer would not surely be the server's."""
+    """Return `left sign right`. Raises Refused where the answer would not surely be the server's."""
     if left.kind.name == "null" or right.kind.name == "null":
         if sign == "<=>":
             other = right if left.kind.name == "null" else left
@@ -62,7 +63,7 @@ def _null_safe(equal: Run, left: Run, right: Run) -> Run:
 
 
 def _comparison(sign: str, left: Value, right: Value, text: str, clock: Clock) -> Run:
-    """`left` is the one that isn't a literal, where one is."""
+    """Return the comparison; if one side is a literal, it is `right`."""
     one, other = left.kind, right.kind
     names = {one.name, other.name}
     if names == {"int"}:
@@ -117,12 +118,12 @@ def _widened(value: Value, to: pa.DataType) -> Run:
 
 
 def digits(kind: ValueKind) -> int:
-    """The digits before the point that an exact number may have."""
+    """Return how many digits before the point an exact number may have."""
     return kind.whole if kind.name == "decimal" else max(len(str(abs(kind.low))), len(str(abs(kind.high))))
 
 
 def as_decimal(value: Value, scale: int, whole: int) -> Run:
-    """An exact number as a decimal of `whole` digits before the point and `scale` behind it."""
+    """Return an exact number as a decimal of `whole` digits before the point and `scale` after it."""
     to = pa.decimal256(whole + scale, scale)
     if value.kind.name == "decimal":
         run = value.run
@@ -158,7 +159,7 @@ def _real(value: Value) -> Run:
 
 
 def _as_number(value: Value, text: str) -> Value:
-    """A text beside an integer: as a number of up to 15 digits it is the same by any of the server's ways."""
+    """Return a text beside an integer as a number; with up to 15 digits all of the server's ways give the same."""
     if not isinstance(value.constant, str) or not _INTEGER.fullmatch(value.constant):
         raise Refused(text, f"{_WHERE_DOUBLE}; write a whole number without quotes")
     number = int(value.constant)

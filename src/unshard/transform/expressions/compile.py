@@ -1,6 +1,6 @@
-"""An expression against a table: every part checked and given its kind, before any row is seen.
+"""Compile an expression for a table: every part is checked and given its kind before any row is seen.
 
-What is evaluated is a list of what was proven to be the server's answer; all else raises Refused.
+Only operations whose answer was proven to be the server's are evaluated; all others raise Refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from unshard.model.table import Table
 from unshard.transform.expressions import arithmetic, texts
 from unshard.transform.expressions.compare import compare
 from unshard.transform.expressions.parse import COMPARISONS, Node, Refused
-from unshard.transform.expressions.temporal import Clock, part_of
 from unshard.transform.expressions.values import (
+    Clock,
     ImageRows,
     Value,
     ValueKind,
@@ -25,6 +25,7 @@ from unshard.transform.expressions.values import (
     condition,
     null_of,
     number_value,
+    part_of,
 )
 
 TEMPORAL = frozenset({"year", "month", "day", "dayofmonth", "hour", "minute", "second"})
@@ -47,13 +48,13 @@ class Unknown(Refused):
 
 
 def columns_of(node: Node) -> frozenset[str]:
-    """The names of the columns in it, in lower case."""
+    """Return the names of its columns, in lower case."""
     own = {node.value.lower()} if node.op == "column" else set()
     return frozenset(own.union(*(columns_of(part) for part in node.args)))
 
 
 def compile_condition(node: Node, table: Table, clock: Clock) -> Callable[[ImageRows], Any]:
-    """What gives TRUE, FALSE or NULL for each row. Raises Refused."""
+    """Return a function that gives TRUE, FALSE or NULL for each row. Raises Refused."""
     return _Compiler(table, clock).truth(node)
 
 
@@ -63,7 +64,7 @@ class _Compiler:
         self._table, self._clock = table, clock
 
     def truth(self, node: Node) -> Callable[[ImageRows], Any]:
-        """As AND, WHEN and the whole expression take it: anything but 0."""
+        """Return a part's truth, as AND, WHEN and the whole expression take it: anything but 0 is true."""
         value = self.value(node)
         run = value.run
         if value.condition or value.kind.name == "null":
@@ -153,7 +154,7 @@ class _Compiler:
 
     @staticmethod
     def _one_way(value: Value, others: Sequence[Value], text: str) -> None:
-        """IN and BETWEEN may choose one way of comparing for all of a list: it has to be the same for each."""
+        """Refuse a list whose values compare in different ways: IN and BETWEEN may choose one way for all of it."""
         names = {"int" if one.kind.name == "decimal" else one.kind.name for one in others} - {"null"}
         if len(names) > 1 or (value.constant is not None and any(one.constant is None for one in others)):
             raise Refused(text, "write literals of one kind behind a column, or single comparisons with OR")
@@ -194,7 +195,7 @@ class _Compiler:
         return Value(found, lambda rows: texts.lengths(run(rows), own), node.text)
 
     def _cut(self, node: Node) -> Value:
-        """LEFT(text, n), SUBSTRING(text, from, n)."""
+        """Compile LEFT(text, n), SUBSTRING(text, from, n)."""
         value, *numbers = self._arguments(node, 2, 3)
         places = [one.constant for one in numbers]
         start = 1 if node.op == "left" else places[0]
@@ -213,7 +214,7 @@ class _Compiler:
         return Value(value.kind, cut, node.text)
 
     def _choice(self, node: Node) -> Value:
-        """IF, CASE, IFNULL, COALESCE, NULLIF: of integers or conditions."""
+        """Compile IF, CASE, IFNULL, COALESCE, NULLIF, of integers or conditions."""
         op, text = node.op, node.text
         parts = list(node.args)
         if op in ("ifnull", "nullif", "if") and len(parts) != (3 if op == "if" else 2):

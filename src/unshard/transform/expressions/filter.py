@@ -29,8 +29,7 @@ from unshard.mysql.types import zero_text
 from unshard.transform.expressions import texts
 from unshard.transform.expressions.compile import Unknown, columns_of, compile_condition
 from unshard.transform.expressions.parse import Node, Refused, parse
-from unshard.transform.expressions.temporal import Clock
-from unshard.transform.expressions.values import ImageRows
+from unshard.transform.expressions.values import Clock, ImageRows
 
 SECTION = "expression-filter"
 KINDS = {
@@ -43,14 +42,14 @@ KINDS = {
 
 
 def expressions_of(rule: ExpressionFilterRule) -> dict[Op, str]:
-    """The expressions that a rule sets, by the images that they are for."""
+    """Return the expressions that a rule sets, by the images that they are for."""
     found = {op: getattr(rule, key.replace("-", "_")) for key, op in KINDS.items()}
     return {op: text for op, text in found.items() if text}
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionFilter:
-    """One rule, for its table. `moments` are the local times in its expressions, and what they are in UTC."""
+    """One rule, for its table. `moments` are the local times in its expressions, each with its time in UTC."""
 
     rule: str
     expressions: tuple[tuple[Op, str], ...]
@@ -74,7 +73,7 @@ class ExpressionFilter:
             if not updates:
                 found[places] = true
                 continue
-            # the two images of an UPDATE stand side by side
+            # the two images of an UPDATE are neighbours
             before = places - (op == Op.UPDATE_AFTER)
             both = true if (op, text) == updates[0] else true & found[before]
             found[before] = found[before + 1] = both
@@ -97,7 +96,7 @@ class ExpressionFilter:
 
 
 def _as_shown(images: pa.RecordBatch, table: Table) -> pa.RecordBatch:
-    """The images with the number 0 of an ENUM as the empty text that an expression of the source sees."""
+    """Return the images with an ENUM's number 0 as the empty text that an expression of the source sees."""
     for place, name in enumerate(images.schema.names):
         column = table.column(name)
         if column.type == "enum" and column.members and (zero := zero_text(column)):
@@ -107,25 +106,28 @@ def _as_shown(images: pa.RecordBatch, table: Table) -> pa.RecordBatch:
 
 
 class ExpressionFilters:
-    """The rules of one source. `clock` tells what a local time of the source is in UTC."""
+    """The rules of one source. `clock` returns a local time of the source in UTC."""
 
     def __init__(self, rules: Mapping[str, ExpressionFilterRule], case_sensitive: bool, clock: Clock) -> None:
-        """`rules` by name. Raises ConfigError CONFIG-020 for an expression that is refused whatever the table."""
+        """Compile `rules`, by name.
+
+        Raises ConfigError CONFIG-020 for an expression that is refused whatever the table.
+        """
         self._rules, self._case_sensitive, self._clock = dict(rules), case_sensitive, cache(clock)
         for name, rule in self._rules.items():
             for text in expressions_of(rule).values():
                 with_error(name, text, Where(), partial(parse, text))
 
     def of_table(self, table: Table) -> tuple[ExpressionFilter, ...]:
-        """The rules for it, in order. Raises ConfigError CONFIG-020 and CONFIG-021 (a column that isn't there)."""
+        """Return its rules, in order. Raises ConfigError CONFIG-020 and CONFIG-021 (a column that the table lacks)."""
         return tuple(self._made(name, rule, table) for name, rule in self.matching(table.name))
 
     def tables(self) -> list[tuple[str, TableName]]:
-        """Each rule and the table that it names, as they are written."""
+        """Return each rule and the table that it names, as they are written."""
         return [(name, TableName(rule.schema_, rule.table)) for name, rule in self._rules.items()]
 
     def matching(self, name: TableName) -> Iterator[tuple[str, ExpressionFilterRule]]:
-        """The rules that are for the table, in order, each with its name."""
+        """Yield the rules for the table, in order, each with its name."""
         for rule_name, rule in self._rules.items():
             own, other = (rule.schema_, rule.table), (name.schema, name.table)
             if own == other or (not self._case_sensitive and _lower(own) == _lower(other)):
@@ -150,7 +152,7 @@ def _check(text: str, table: Table, clock: Clock) -> Callable[[], Any]:
 
 
 def with_error(rule: str, text: str, where: Where, make: Callable[[], Any]) -> None:
-    """Call it; what is Refused becomes a ConfigError."""
+    """Call `make`; turn Refused into a ConfigError."""
     try:
         make()
     except Refused as refused:
@@ -167,6 +169,6 @@ def _lower(names: tuple[str, str]) -> tuple[str, str]:
 def _compiled(
     text: str, table: Table, moments: tuple[tuple[str, str | None], ...]
 ) -> tuple[Node, Callable[[ImageRows], Any]]:
-    """Compiled once a process: a plan carries texts, which pickle and tell all that decides."""
+    """Compile once a process: a plan carries texts, which pickle and hold everything that decides."""
     node = parse(text)
     return node, compile_condition(node, table, dict(moments).__getitem__)

@@ -1,7 +1,7 @@
-"""The text of an expression as a tree, by the grammar that MariaDB and MySQL share.
+"""Parse the text of an expression into a tree, by the grammar that MariaDB and MySQL share.
 
-What the servers read in two ways, by `sql_mode` or by flavour, is refused: `||`, `!`, "double quotes", backslashes,
-and comparisons in a row without parentheses.
+Text that the servers read in two ways, by `sql_mode` or by flavour, is refused: `||`, `!`, "double quotes",
+backslashes, and comparisons in a row without parentheses.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Node:
 
 
 def parse(text: str) -> Node:
-    """The whole text as one expression. Raises Refused."""
+    """Parse the whole text as one expression. Raises Refused."""
     return _Parser(text).whole()
 
 
@@ -102,7 +102,7 @@ class _Token:
 
     @property
     def word(self) -> str:
-        """A sign, or a word in lower case; nothing for what is quoted."""
+        """A sign, or a word in lower case; "" for a quoted token."""
         return self.text.lower() if self.kind == "sign" or (self.kind == "name" and self.text[0] != "`") else ""
 
 
@@ -142,7 +142,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _take(self, *words: str) -> str:
-        """The next word or sign if it is one of these, and go on; else nothing."""
+        """Return the next word or sign if it is one of these, and move past it; else ""."""
         if self._now.word and self._now.word in words:
             self._at += 1
             return self._tokens[self._at - 1].word
@@ -298,7 +298,7 @@ class _Parser:
         return found
 
     def _case(self, begin: int) -> Node:
-        """`CASE WHEN a THEN b … ELSE c END` as (a, b, …, c)."""
+        """Return `CASE WHEN a THEN b … ELSE c END` as (a, b, …, c)."""
         args: list[Node] = []
         while self._take("when"):
             args.append(self._or())

@@ -1,10 +1,10 @@
-"""Texts compared as a collation does: with itself for `_bin`, with plain texts for those that fold.
+"""Texts compared as a collation does: by code for `_bin`, with plain texts for collations that fold.
 
-`folds.json` has, for a collation that folds, what each character is equal to when that is a *plain* text: printable
-ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and MySQL, which agree;
-`unshard.testing.folds` makes it and tests hold it to the servers. Characters that stand for several, or that a
-collation ignores, are in it; those that are equal to no plain text become `NO_PLAIN`. Contractions (a weight for two
-characters together) never have the weight of a plain character.
+`folds.json` has, for a collation that folds, the *plain* text to which each character is equal, if there is one: of
+printable ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and MySQL, which
+agree; `tests/support/folds.py` makes it and tests compare it with the servers. Characters that stand for several, or
+that a collation ignores, are in it; those that are equal to no plain text become `NO_PLAIN`. Contractions (a weight for
+two characters together) never have the weight of a plain character.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UTF8 = frozenset({"utf8mb4", "utf8mb3"})
 
 
 def folding(collation: str) -> str | None:
-    """The table for a collation that folds, None for one that compares by code. Raises KeyError for any other."""
+    """Return the table for a collation that folds, None for one that compares by code. Raises KeyError for others."""
     name = collation.replace("utf8mb3_", "utf8mb4_").replace("utf8_", "utf8mb4_").replace("_nopad_ci", "_ci")
     if name.endswith("_bin"):
         return None
@@ -38,16 +38,17 @@ def folding(collation: str) -> str | None:
 
 
 def pads(collation: str) -> bool:
-    """Whether blanks at the end don't count (PAD SPACE)."""
+    """Return whether the collation ignores blanks at the end (PAD SPACE)."""
     return "nopad" not in collation and "_0900_" not in collation
 
 
 def is_plain(text: str) -> bool:
+    """Return whether the text has only printable ASCII and Han characters."""
     return _PLAIN.fullmatch(text) is not None
 
 
 def folds_of(collation: str) -> dict[str, str]:
-    """By plain text, the characters that are equal to it: hexadecimal ranges of codes."""
+    """Return, by plain text, the characters that are equal to it: hexadecimal ranges of codes."""
     return dict(_tables()[collation])
 
 
@@ -58,7 +59,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 class _Fold(dict[int, str]):
-    """For `str.translate`: what a character is equal to, by default itself."""
+    """A table for `str.translate`: the text to which a character is equal, by default itself."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -68,9 +69,9 @@ class _Fold(dict[int, str]):
 
 @cache
 def _fold(collation: str, single: bool) -> _Fold:
-    """With `single` as LIKE sees it: one character by one, and a Han character is equal to itself alone.
+    """Return a collation's table; with `single` as LIKE sees it: one character by one, a Han character only itself.
 
-    Whatever isn't equal to a single plain one becomes NO_PLAIN there.
+    With `single`, whatever isn't equal to a single plain character becomes NO_PLAIN.
     """
     table = _Fold()
     for text, codes in _tables()[collation].items():
@@ -82,7 +83,7 @@ def _fold(collation: str, single: bool) -> _Fold:
 
 
 def _folded(texts: pa.Array, collation: str, single: bool) -> pa.Array:
-    """Printable ASCII by one kernel; each other text, once, by Python."""
+    """Fold texts: printable ASCII by one kernel; each other text, once, by Python."""
     simple = pc.match_substring_regex(texts, r"\A[ -~]*\z")
     lower = pc.ascii_lower(texts)
     if pc.all(simple, min_count=0).as_py():
@@ -94,7 +95,7 @@ def _folded(texts: pa.Array, collation: str, single: bool) -> pa.Array:
 
 
 def comparable(value: Value, collation: str, rows: ImageRows) -> Any:
-    """The column's texts so that equal ones are the same bytes."""
+    """Return the column's texts in a form in which equal ones have the same bytes."""
 
     def make() -> Any:
         texts, table = value.run(rows), folding(collation)
@@ -105,7 +106,7 @@ def comparable(value: Value, collation: str, rows: ImageRows) -> Any:
 
 
 def constant_form(text: str, collation: str, charset: str, part: str) -> str:
-    """A literal in the form of `comparable`. Raises Refused where it can't be compared faithfully."""
+    """Return a literal in the form of `comparable`. Raises Refused where it can't be compared faithfully."""
     _check_literal(text, collation, charset, part)
     table = folding(collation)
     found = text if table is None else text.translate(_fold(table, single=False))
@@ -122,7 +123,7 @@ def _check_literal(text: str, collation: str, charset: str, part: str) -> None:
 
 
 def check(charset: str, collation: str, part: str) -> None:
-    """Raises Refused for a collation that isn't known."""
+    """Raise Refused for a collation that isn't known."""
     try:
         folding(collation)
     except KeyError:
@@ -133,7 +134,7 @@ def check(charset: str, collation: str, part: str) -> None:
 
 
 def like(value: Value, pattern: str, escape: str, collation: str, charset: str, part: str) -> Any:
-    """What evaluates `value LIKE pattern`. Raises Refused."""
+    """Return a function that evaluates `value LIKE pattern`. Raises Refused."""
     table = folding(collation)
     _check_literal(pattern, collation, charset, part)
     if len(escape) > 1 or (escape and not escape.isascii()) or escape in ("%", "_"):
@@ -164,7 +165,7 @@ def like(value: Value, pattern: str, escape: str, collation: str, charset: str, 
 
 
 def ordered(sign: str, left: Any, right: Any, padded: bool) -> Any:
-    """Two texts by code, blanks added to the shorter one under PAD SPACE (a tab is less than a blank)."""
+    """Compare two texts by code; under PAD SPACE blanks are added to the shorter one (a tab is less than a blank)."""
     if padded:
         longest = int(max(_longest(left), _longest(right)))
         left, right = (pc.utf8_rpad(side, longest, padding=" ") for side in (left, right))
@@ -178,19 +179,20 @@ def _longest(texts: Any) -> int:
 
 
 def index_of(texts: pa.Array, members: tuple[str, ...]) -> pa.Array:
-    """The numbers of ENUM's members from 1 on, 0 for the error value."""
+    """Return the numbers of ENUM's members from 1 on, 0 for the error value."""
     found = pc.add(pc.index_in(texts, pa.array(members, pa.string())).cast(pa.int64()), 1)
     zero = pc.fill_null(pc.equal(texts, ""), False)
     return pc.if_else(zero, pa.scalar(0, pa.int64()), found)
 
 
 def lengths(texts: Any, unit: str) -> Any:
+    """Return the lengths of the texts in characters, or in bytes for any other `unit`."""
     measure = pc.utf8_length if unit == "characters" else pc.binary_length
     return measure(texts).cast(pa.int64())
 
 
 def mask(found: Any, count: int) -> np.ndarray:
-    """TRUE as true, FALSE and NULL as false."""
+    """Return a bool array: TRUE as true, FALSE and NULL as false."""
     if isinstance(found, pa.Scalar):
         return np.full(count, bool(found.as_py()))
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), dtype=bool)

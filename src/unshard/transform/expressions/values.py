@@ -1,12 +1,18 @@
-"""What a part of an expression is and gives: its kind, known before any row is seen, and how it is evaluated."""
+"""The value of a part of an expression: its kind, known before any row is seen, and how it is evaluated.
+
+Of dates and times: literals in the form that columns have, and their parts.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.model.table import Column
 from unshard.mysql.types import BYTES, CHARACTERS, INTEGERS
@@ -18,20 +24,21 @@ _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
 class ImageRows:
-    """Images of one kind, and what was made of their columns so far."""
+    """Images of one kind, and the values computed from their columns so far."""
 
     def __init__(self, images: pa.RecordBatch, count: int) -> None:
-        """`images` has the table's columns only, those that are needed; `count` rows, also where it has none."""
+        """Take `images`, which have only the needed columns of the table, maybe none; `count` is the number of rows."""
         self.count = count
         self._columns = {name.lower(): n for n, name in enumerate(images.schema.names)}
         self._images = images
         self._made: dict[Any, Any] = {}
 
     def column(self, name: str) -> pa.Array:
+        """Return the column of that name, in whatever case. Raises KeyError."""
         return self._images.column(self._columns[name.lower()])
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for these rows."""
+        """Return the result of `make`, which is called once for these rows."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
@@ -39,19 +46,19 @@ class ImageRows:
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """The kind of a value, by `name`:
+    """The kind of a value, by `name`.
 
     =========  ================================================================================
-    int        `low` to `high` is all that it can be; `unsigned` as the server has it
+    int        from `low` to `high`; `unsigned` as the server has it
     year       a YEAR column
-    decimal    `whole` digits before the point, `scale` behind it
+    decimal    `whole` digits before the point, `scale` after it
     real       a double
     text       by `charset` and `collation`
     enum       the same, with `members`
     bytes      compared byte by byte
     date, datetime, timestamp   MySQL's text, with `fsp` digits of fraction
     null       NULL as it is written
-    other      only IS NULL can be asked of it; `type` says what it is
+    other      only IS NULL can be asked of it; `type` is its definition
     =========  ================================================================================
     """
 
@@ -70,10 +77,15 @@ class ValueKind:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A checked part. `run` gives an array or a scalar; `constant` is what a literal stands for.
+    """A checked part of an expression.
 
-    Integers run to int64 or uint64 (`holder`), conditions to bool; decimals, texts and times to text; reals to double.
-    `source` is the column that a text is read from, as the key of what is made of it once.
+    Args:
+        run: gives an array or a scalar. Integers run to int64 or uint64 (`holder`), conditions to bool; decimals, texts
+            and times to text; reals to double.
+        text: the part as it is written.
+        constant: the value of a literal.
+        condition: whether it is TRUE, FALSE or NULL.
+        source: the column that a text is read from; the key of values that are computed of it once.
     """
 
     kind: ValueKind
@@ -85,7 +97,7 @@ class Value:
 
 
 def integer(text: str, low: int, high: int, unsigned: bool, run: Callable[[ImageRows], Any]) -> Value:
-    """A calculated integer. Raises Refused where the server's 64 bits may not hold it."""
+    """Return a calculated integer. Raises Refused where the server's 64 bits may not hold it."""
     least, most = (0, LARGEST) if unsigned else (-LARGEST_SIGNED - 1, LARGEST_SIGNED)
     if low < least or high > most:
         raise Refused(
@@ -95,16 +107,17 @@ def integer(text: str, low: int, high: int, unsigned: bool, run: Callable[[Image
 
 
 def condition(text: str, run: Callable[[ImageRows], Any]) -> Value:
+    """Return a value that is TRUE, FALSE or NULL in each row."""
     return Value(ValueKind("int", low=0, high=1), run, text, condition=True)
 
 
 def holder(kind: ValueKind) -> pa.DataType:
-    """The Arrow type that an integer of this kind runs to."""
+    """Return the Arrow type that an integer of this kind runs to."""
     return pa.uint64() if kind.high > LARGEST_SIGNED else pa.int64()
 
 
 def as_integer(value: Value, to: pa.DataType | None = None) -> Callable[[ImageRows], Any]:
-    """`value`, of kind int, in 64 bits, by default those that hold it."""
+    """Return `value`, of kind int, in 64 bits, by default those that hold it."""
     run, wanted = value.run, to or holder(value.kind)
 
     def cast(rows: ImageRows) -> Any:
@@ -115,7 +128,7 @@ def as_integer(value: Value, to: pa.DataType | None = None) -> Callable[[ImageRo
 
 
 def column_value(column: Column, text: str) -> Value:
-    """A column of the table. Raises Refused for one whose values the binlog doesn't have."""
+    """Return a column of the table. Raises Refused for one whose values the binlog doesn't have."""
     if column.generated:
         raise Refused(text, "a generated column has no value in the binlog; write what it is generated from")
     name, run = column.name, _reader(column)
@@ -158,7 +171,7 @@ def _kind(column: Column) -> ValueKind:
 
 
 def number_value(digits: str, text: str) -> Value:
-    """A number as it is written. Raises Refused for one that is out of all ranges."""
+    """Return a number as it is written. Raises Refused for one that is out of all ranges."""
     if "e" in digits.lower():
         real = float(digits)
         if real in (float("inf"), float("-inf")):
@@ -179,4 +192,70 @@ def number_value(digits: str, text: str) -> Value:
 
 
 def null_of(rows: ImageRows) -> Any:
+    """Return NULL for each row, as a condition."""
     return pa.nulls(rows.count, pa.bool_())
+
+
+# Dates and times: literals in the form that columns have, and their parts.
+
+
+Clock = Callable[[str], str | None]
+"""Returns a local time of the upstream (`YYYY-MM-DD HH:MM:SS`) in UTC; None where it isn't one moment."""
+
+PART = "part of a date"
+"""The type of these integers: MySQL has some of them UNSIGNED, MariaDB none."""
+
+_LITERAL = re.compile(r"(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
+_PARTS = {
+    "year": (0, 4, 9999),
+    "month": (5, 7, 12),
+    "day": (8, 10, 31),
+    "dayofmonth": (8, 10, 31),
+    "hour": (11, 13, 23),
+    "minute": (14, 16, 59),
+    "second": (17, 19, 59),
+}
+
+
+def moment(literal: str, kind: ValueKind, text: str, clock: Clock) -> str:
+    """Return a literal in the form of the column's texts. Raises Refused where the server might read it otherwise."""
+    match = _LITERAL.fullmatch(literal)
+    form = "YYYY-MM-DD" if kind.name == "date" else "YYYY-MM-DD HH:MM:SS"
+    if match is None or not _exists(match[1], match[2] or "00:00:00"):
+        raise Refused(text, f"write the date as '{form}', one of the calendar from year 1000 on")
+    if kind.name == "date":
+        if match[2]:
+            raise Refused(text, "the column is a DATE; write 'YYYY-MM-DD' alone")
+        return match[1]
+    fraction = match[3] or ""
+    if len(fraction) > kind.fsp:
+        raise Refused(text, f"the column has {kind.fsp} digits of fraction; write no more of them")
+    local = f"{match[1]} {match[2] or '00:00:00'}"
+    if kind.name == "timestamp":
+        found = clock(local)
+        if found is None:
+            raise Refused(text, "in the source's time zone this is no moment, or two; write another one")
+        local = found
+    return local + (f".{fraction:0<{kind.fsp}}" if kind.fsp else "")
+
+
+def _exists(date: str, time: str) -> bool:
+    try:
+        datetime.fromisoformat(f"{date} {time}")
+    except ValueError:
+        return False
+    return date >= "1000"
+
+
+def part_of(name: str, value: Value, text: str) -> Value:
+    """Return YEAR, MONTH, DAY, HOUR, MINUTE or SECOND of a value. Raises Refused."""
+    start, stop, high = _PARTS[name]
+    fits = ("date", "datetime") if stop <= 10 else ("datetime",)
+    if value.kind.name not in fits or value.constant is not None:
+        raise Refused(text, f"{name.upper()} takes a column of type {' or '.join(fits).upper()}")
+    run = value.run
+
+    def cut(rows: ImageRows) -> pa.Array:
+        return pc.utf8_slice_codeunits(run(rows), start=start, stop=stop).cast(pa.int64())
+
+    return Value(ValueKind("int", PART, high=high, unsigned=True), cut, text)

@@ -1,5 +1,8 @@
 """The web page of a master.
 
 `door.py` lets a browser in, `reader.py` reads the cluster once for all browsers, `figures.py` is what it has read,
-`screens.py` and `actions.py` are the routes, `render.py` fills in the templates.
+`copying.py` the copy by table, `log_watch.py` the newest lines of the log, `validation.py` the rows that differ,
+`routes.py` and `route_reader.py` a task's routes, `trends.py` its lag of an hour and the seconds of its steps,
+`task_files.py` a new or changed file of a task, `actions.py` what can be done. `endpoints.py` has the routes,
+`screens.py` what they show, `render.py` fills in the templates.
 """

@@ -1,33 +1,40 @@
-"""What can be done from the page: verbs of `ctl`, each with a form that asks first and shows the equal command."""
+"""The actions of the page: verbs of `ctl`, each with a form that asks first and shows the equal command."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from unshard.api.verbs import REQUESTS, Request
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import ClusterError
 
 Given = Mapping[str, str]
+_UNDER_WAY = "CLUSTER-010"
+"""The error of a source that has not reached the state in the time that the master waits."""
 _Command = Callable[[Given], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One field of an action's form. `kind`: `line`, `text`, `hidden`, or the choices of a list with `|` between."""
+    """One field of an action's form. `kind`: `line`, `text`, `hidden`, or the choices of a list with `|` between.
+
+    `empty`: what an empty value of a hidden field means.
+    """
 
     name: str
     label: str
     kind: str = "hidden"
     help: str = ""
+    empty: str = "all"
 
     @property
     def choices(self) -> list[str]:
+        """Values to choose from; none for a field of free text."""
         return self.kind.split("|") if "|" in self.kind else []
 
 
@@ -36,7 +43,8 @@ class PageAction:
     """One verb. `danger`: what could be lost; then the value of the field `typed` has to be typed in.
 
     `lists`: fields of the request that are lists, of which the form gives one value; `fixed`: fields of the request
-    that the form does not give.
+    that the form does not give; `otherwise`: a field that is true where another one is empty. `key` is its name in
+    addresses, the verb where there is one action of it.
     """
 
     verb: str
@@ -48,18 +56,34 @@ class PageAction:
     typed: str = ""
     lists: tuple[str, ...] = ()
     fixed: tuple[tuple[str, Any], ...] = ()
+    otherwise: tuple[str, str] = ("", "")
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the action, in paths and templates."""
+        return self.key or self.verb
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """Values of a form before something is chosen."""
+        return {one.name: one.choices[0] for one in self.fields if one.choices}
 
     @property
     def role(self) -> Role:
+        """Role that the action's request needs."""
         return Role(REQUESTS[self.verb].needs)
 
     def request(self, given: Given) -> Request:
-        """The request of a filled form. Raises ClusterError CLUSTER-059 where a field does not fit."""
+        """Return the request of a filled form. Raises ClusterError CLUSTER-059 where a field does not fit."""
         body: dict[str, Any] = dict(self.fixed)
         for one in self.fields:
             value = given.get(one.name, "").replace("\r\n", "\n")
             if value:
                 body[one.name] = [value] if one.name in self.lists else value
+        implied, empty = self.otherwise
+        if implied and empty not in body:
+            body[implied] = True
         try:
             return REQUESTS[self.verb].model_validate(body)
         except ValidationError as error:
@@ -67,8 +91,14 @@ class PageAction:
             raise ClusterError("CLUSTER-059", cause="; ".join(faults)) from None
 
     def equal_command(self, given: Given) -> str:
-        """The line for a shell that does the same."""
+        """Return the shell command that does the same."""
         return "unshard ctl " + shlex.join(self.command(given))
+
+
+def is_under_way(answer: Mapping[str, Any]) -> bool:
+    """Return whether a verb is carried out, but not yet on all sources; the master waits for it no longer."""
+    missing = [one for one in answer.get("sources") or () if not one.get("result")]
+    return bool(missing) and all(str(one.get("msg", "")).startswith(_UNDER_WAY) for one in missing)
 
 
 def _flag(given: Given, flag: str, name: str) -> list[str]:
@@ -93,58 +123,98 @@ def _unlock(given: Given) -> list[str]:
     return ["shard-ddl-lock", "unlock", given.get("id", ""), *_flag(given, "-o", "owner")]
 
 
+def _validation(op: str) -> _Command:
+    def command(given: Given) -> list[str]:
+        number = [given.get("id") or "--all"] if op.endswith("-error") else []
+        mode = _flag(given, "--mode", "mode")
+        return ["validation", op, given.get("task", ""), *number, *mode, *_flag(given, "-s", "sources")]
+
+    return command
+
+
+def _of_validation(
+    op: str, title: str, effect: str, *fields: FormField, danger: str = "", typed: str = ""
+) -> PageAction:
+    told = (FormField("task", "Task"), _SOURCE, *fields)
+    implied = ("all", "id") if op.endswith("-error") else ("", "")
+    return PageAction(
+        "validation", title, effect, told, _validation(op), danger, typed, fixed=(("op", op),), otherwise=implied,
+        key=f"validation-{op}",
+    )  # fmt: skip
+
+
 _TASK = FormField("name", "Task")
 _SOURCE = FormField("sources", "Source")
 _ONE_SOURCE = (_SOURCE,)
 _SUBTASK = (_TASK, _SOURCE)
+_ERROR = FormField("id", "Error", empty="all new ones")
+_OPERATORS = (
+    "skip: it is not applied. replace: your statements are run instead. inject: your statements are run first, then "
+    "the statement itself. revert: what was given for the position before is withdrawn."
+)
 _LISTS = ("sources", "sqls", "config")
 
 _ALL = (
-    PageAction("pause-task", "Pause", "It finishes the batch in hand and stands still until it is resumed.", _SUBTASK,
+    PageAction("pause-task", "Pause", "The task finishes its current batch and stops until you resume it.", _SUBTASK,
                _of_task("pause-task")),
-    PageAction("resume-task", "Resume", "It goes on from its checkpoint; nothing is applied twice.", _SUBTASK,
+    PageAction("resume-task", "Resume", "The task goes on from its checkpoint. Nothing is applied twice.", _SUBTASK,
                _of_task("resume-task")),
-    PageAction("stop-task", "Stop", "It ends and the cluster forgets it.", _SUBTASK, _of_task("stop-task"),
-               "The cluster forgets the task's file. What the target has on record stays; a source that deletes its "
-               "binlogs meanwhile can't be followed further.", "name"),
-    PageAction("binlog", "Skip or replace", "It decides what becomes of the place where the task has stopped.",
-               (FormField("task", "Task"), _SOURCE, FormField("op", "What to do", "skip|replace"),
-                FormField("binlog_pos", "Position", "line", "FILE:POS; empty: where the source has stopped."),
-                FormField("sqls", "Statements in its place", "text", "Only for replace: DDL with the schema of every "
-                          "table, separated by ;.")),
-               _binlog, "What is skipped or replaced never gets into the target; both ends may differ from then on.",
-               "task"),
-    PageAction("shard-ddl-lock-unlock", "Unlock", "The DDL is settled without the sources that have not met it.",
+    PageAction("stop-task", "Stop", "The task ends on all of its sources and is removed from the cluster.", _SUBTASK,
+               _of_task("stop-task"),
+               "The cluster deletes the task's file. The checkpoint in the target remains, so the same file can start "
+               "the task again; but only as long as the sources keep the binlogs from there on.", "name"),
+    PageAction("binlog", "Skip or replace",
+               "Skip or replace the statement or row change at which the task has stopped. Then resume the task.",
+               (FormField("task", "Task"), _SOURCE,
+                FormField("op", "What to do", "skip|replace|inject|revert", _OPERATORS),
+                FormField("binlog_pos", "Position", "line", "FILE:POS. If empty: where the source has stopped."),
+                FormField("sqls", "Statements", "text", "For replace and inject: DDL statements, separated by ;. Write "
+                          "the schema before each table.")),
+               _binlog, "What you skip or replace is never applied to the target. Source and target may differ from "
+               "then on.", "task"),
+    PageAction("shard-ddl-lock-unlock", "Unlock",
+               "The owner runs the DDL in the target, without waiting for the shards that have not run it.",
                (FormField("id", "Lock"),
-                FormField("owner", "Owner instead", "line", "The source that runs the DDL; empty: its owner.")),
-               _unlock, "Shards that have not met the DDL keep another structure; their rows may not fit.", "id"),
-    PageAction("pause-relay", "Pause the relay", "It reads no more of the source's binlog.", _ONE_SOURCE,
-               _of_source("pause-relay")),
-    PageAction("resume-relay", "Resume the relay", "It reads on.", _ONE_SOURCE, _of_source("resume-relay")),
-    PageAction("transfer-source", "Move", "The source is served by another worker that is free.",
+                FormField("owner", "Other owner", "line", "The source that runs the DDL. If empty: the owner of the "
+                          "lock.")),
+               _unlock, "Shards that have not run the DDL keep their old structure. Their rows may not fit the target.",
+               "id"),
+    PageAction("pause-relay", "Pause the relay", "The relay stops reading the source's binlog until you resume it.",
+               _ONE_SOURCE, _of_source("pause-relay")),
+    PageAction("resume-relay", "Resume the relay", "The relay goes on reading the source's binlog.", _ONE_SOURCE,
+               _of_source("resume-relay")),
+    PageAction("transfer-source", "Move", "The source moves to another worker, which must be free.",
                (FormField("source", "Source"), FormField("worker", "Worker", "line")),
                lambda given: ["transfer-source", given.get("source", ""), given.get("worker", "")]),
-    PageAction("offline-member", "Forget", "A member that is gone is taken from the list.",
+    PageAction("offline-member", "Remove", "A member that will not come back is removed from the list.",
                (FormField("type", "Kind"), FormField("name", "Name")),
                lambda given: ["offline-member", f"--{given.get('type', '')}", "-n", given.get("name", "")],
-               "A member that still runs would register again, and its source may move.", "name"),
-    PageAction("operate-source", "Add a source", "The source is checked and bound to a free worker.",
-               (FormField("config", "Source file (YAML)", "text", "DM's format; see examples/source-1.yaml."),),
+               "If the member still runs, it registers again, and its source may move meanwhile.", "name"),
+    PageAction("operate-source", "Add a source", "The source is checked, then bound to a free worker.",
+               (FormField("config", "Source file (YAML)", "text", "In DM's format, as examples/source-1.yaml."),),
                lambda given: ["operate-source", "create", "SOURCE.yaml"], fixed=(("op", "create"),)),
-    PageAction("check-task", "Check a task", "All checks before a start, nothing else.",
+    PageAction("check-task", "Check a task file", "All checks run that precede a start. Nothing is started or changed.",
                (FormField("task", "Task file (YAML)", "text"),), lambda given: ["check-task", "TASK.yaml"]),
     PageAction("start-task", "Start a task", "The task is checked, then started on all of its sources.",
-               (FormField("task", "Task file (YAML)", "text", "DM's format; see examples/minimal.yaml."),),
+               (FormField("task", "Task file (YAML)", "text", "In DM's format, as examples/minimal.yaml."),),
                lambda given: ["start-task", "TASK.yaml"]),
     PageAction("update-task", "Change a task", "The task's file is replaced. The task has to be paused.",
-               (FormField("task", "Task file (YAML)", "text", "Passwords are shown as ******: write them again."),),
+               (FormField("task", "Task file (YAML)", "text", "Passwords are shown as ******: type them again."),),
                lambda given: ["update-task", "TASK.yaml"]),
+    _of_validation("start", "Start the validator", "The validator compares the rows that change from now on, and those "
+                   "that an earlier validator left.",
+                   FormField("mode", "Mode", "full|fast", "full compares every column; fast only looks whether the row "
+                             "exists.")),
+    _of_validation("stop", "Stop the validator", "Rows that change from now on are not compared. Rows that were found "
+                   "to differ stay in the records."),
+    _of_validation("ignore-error", "Ignore", "The row may differ. It is compared again only if it changes.", _ERROR),
+    _of_validation("resolve-error", "Resolve", "Mark the row as corrected. A row that is found equal later is "
+                   "marked without this.", _ERROR),
+    _of_validation("clear-error", "Clear", "The entry is deleted from the records. No row is changed.",
+                   FormField("id", "Error", empty="all, including ignored and resolved ones"),
+                   danger="A deleted entry is not reported again unless the row changes.",
+                   typed="task"),
 )  # fmt: skip
 
-ACTIONS: Mapping[str, PageAction] = {
-    one.verb: PageAction(
-        one.verb, one.title, one.effect, one.fields, one.command, one.danger, one.typed, _LISTS, one.fixed
-    )
-    for one in _ALL
-}
-"""By the verb that it asks for."""
+ACTIONS: Mapping[str, PageAction] = {one.name: replace(one, lists=_LISTS) for one in _ALL}
+"""By name."""

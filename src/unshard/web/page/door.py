@@ -1,4 +1,4 @@
-"""How a browser gets in: a form that takes a token, a cookie in its place, a CSRF token for what changes something.
+"""The login of a browser: a form that takes a token, a cookie in its place, a CSRF token for changes.
 
 An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API takes no cookie.
 """
@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from unshard.web.page.reader import StateReader
 from unshard.web.page.render import page_root, rendered
 from unshard.web.tokens import CERTIFICATE, Access
 
@@ -33,12 +34,13 @@ LOGGED_IN = "unshard.logged_in"
 COOKIE = "unshard_session"
 SESSION_SECONDS = 12 * 3600.0
 MOST_SESSIONS = 1000
+LEADS = f"{PAGE}/leads"
+"""204 where this master leads, else 503: what a page whose master is gone asks the other masters."""
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'{peers}; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
-    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
@@ -48,13 +50,20 @@ _HEADERS = {
 
 @dataclass(slots=True)
 class BrowserSessions:
-    """Who has logged in here, by the cookie. The token stays on this side and is looked up at each request, so that
-    one that is taken out of the file of tokens is out at once. Nothing outlives the process."""
+    """The sessions of the browsers that have logged in here, by their cookies. They end with the process.
+
+    The token is kept on this side and looked up at each request: one that is removed from the file of tokens has no
+    effect from then on.
+    """
 
     _tokens: dict[str, tuple[str, float]] = field(default_factory=dict, repr=False)
     _latch: Lock = field(default_factory=Lock)
 
     def open(self, token: str) -> str:
+        """Open a session for a token; return the value of its cookie.
+
+        The oldest session ends where there are too many.
+        """
         name = secrets.token_urlsafe(32)
         with self._latch:
             now = time.monotonic()
@@ -65,10 +74,12 @@ class BrowserSessions:
         return name
 
     def token(self, name: str) -> str:
+        """Return the token of a session; "" where the session has ended."""
         found, until = self._tokens.get(name, ("", 0.0))
         return found if until > time.monotonic() else ""
 
     def close(self, name: str) -> None:
+        """End a session."""
         with self._latch:
             self._tokens.pop(name, None)
 
@@ -76,12 +87,13 @@ class BrowserSessions:
 class PageDoor:
     """ASGI. `access` is None where there is no file of tokens: then nobody logs in, and the CSRF token remains."""
 
-    def __init__(self, app: ASGIApp, access: Access | None) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: ASGIApp, access: Access | None, reader: StateReader) -> None:
+        self._app, self._access, self._reader = app, access, reader
         self._sessions = BrowserSessions()
         self._key = secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request for the page with its own headers and checks; pass all other requests on."""
         path = scope.get("path", "")
         if scope["type"] != "http" or not (path == PAGE or path.startswith(PAGE + "/")):
             await self._app(scope, receive, send)
@@ -92,6 +104,8 @@ class PageDoor:
                 headers = MutableHeaders(scope=message)
                 for name, text in _HEADERS.items():
                     headers[name] = text
+                peers = "".join(f" {scope['scheme']}://{addr}" for addr in self._reader.peers())
+                headers["Content-Security-Policy"] = _POLICY.format(peers=peers)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
@@ -102,11 +116,14 @@ class PageDoor:
             await self._app(answer[0], answer[1], armoured)
 
     async def _own(self, scope: Scope, receive: Receive) -> Response | tuple[Scope, Receive]:
-        """The door's own answer, or the request as it goes on."""
+        """Return the door's own answer, or the request to pass on."""
         request = Request(scope, receive)
         path, method = scope["path"], scope["method"]
         if path == PAGE and method == "GET":
             return _see_other("ui/")
+        if path == LEADS and method == "GET":
+            anybody = {"Access-Control-Allow-Origin": "*"}
+            return Response(status_code=204 if self._reader.leads() else 503, headers=anybody)
         if path.startswith(f"{PAGE}/static/") and method in ("GET", "HEAD"):
             return _static(path.removeprefix(f"{PAGE}/static/"), request.headers)
         if method == "POST" and _is_foreign(request.headers):
@@ -168,7 +185,7 @@ def _fields(body: bytes) -> list[tuple[str, str]]:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The way to receive a body that has been read, then what the client does further."""
+    """Return a way to receive a body that has been read, and then what the client sends further."""
     given = False
 
     async def again() -> Message:
@@ -195,13 +212,13 @@ def _is_foreign(headers: Headers) -> bool:
 
 
 def _see_other(where: str, cookie: str = "") -> Response:
-    """Relative, so that a proxy may put any prefix before the page."""
+    """Return a redirection to a relative address, so that a proxy may put any prefix before the page."""
     return Response(status_code=303, headers={"Location": where, **({"Set-Cookie": cookie} if cookie else {})})
 
 
 @cache
 def _packed() -> dict[str, tuple[bytes, bytes, str]]:
-    """Each file of the page: its bytes, the same compressed, its type."""
+    """Return each file of the page: its bytes, the same compressed, its type."""
     found = {}
     for file in files("unshard.web.page").joinpath("static").iterdir():
         if file.is_file():

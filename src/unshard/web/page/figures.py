@@ -1,16 +1,19 @@
-"""What the page shows of a cluster, as frozen values: made of `query-status`'s forms, pure. None is "unknown"."""
+"""The page's figures of a cluster, as frozen values: made of `query-status`'s forms, pure. None is "unknown"."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 from unshard.api.status import ProcessError, RelayStatus, SourceReport, Stage, SubTaskStatus, UnitName
 from unshard.master.status import summary
+from unshard.web.page.validation import ValidatorFigures, validator_figures
 
-_COUNTS = ("inserted", "updated", "deleted", "filtered", "missing")
+_COUNTED = ("inserted", "updated", "deleted", "filtered", "missing")
+LITTLE_FREE = 0.05
+"""The share of a disk below which its free space is little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Health:
 
     @property
     def sign(self) -> str:
+        """Sign of the kind of health."""
         return {"error": "✖", "waits": "◐", "fine": "●", "done": "✔"}.get(self.kind, "?")
 
 
@@ -56,8 +60,11 @@ class DdlLock:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskFigures:
-    """One task on one source. `share` is the part of a copy that is done, from 0 to 1; `heard` is false where the
-    worker did not answer and only the master's record is shown."""
+    """The figures of one task on one source.
+
+    `share` is the part of a copy that is done, from 0 to 1; `heard` is false where the worker did not answer and only
+    the master's record is shown.
+    """
 
     task: str
     source: str
@@ -75,11 +82,15 @@ class SubtaskFigures:
     doing: str = ""
     safe_mode: str = ""
     note: str = ""
+    batches: int | None = None
+    batch_seconds: float = 0.0
+    step_seconds: tuple[tuple[str, float], ...] = ()
+    validator: ValidatorFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TableFigures:
-    """What became of the rows of one target table, over all sources, since the task began to follow the binlogs."""
+    """The row counts of one target table, over all sources, since the task began to follow the binlogs."""
 
     table: str
     inserted: int
@@ -90,11 +101,14 @@ class TableFigures:
 
     @property
     def applied(self) -> int:
+        """Count of all applied changes."""
         return self.inserted + self.updated + self.deleted
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFigures:
+    """The figures of one task over its sources."""
+
     name: str
     health: Health
     status: str
@@ -111,18 +125,48 @@ class TaskFigures:
         return max(known) if known and len(known) == len(lags) else None
 
     @property
+    def copied(self) -> float | None:
+        """The part of the copy that is done, from 0 to 1, over the sources that copy; None where none does."""
+        parts = [one.share for one in self.subtasks if one.unit in ("dump", "load") and one.share is not None]
+        return sum(parts) / len(parts) if parts else None
+
+    @property
+    def runs(self) -> bool:
+        """True if the task runs on some source, so that it can be paused."""
+        return any(one.health.kind in ("fine", "unknown") for one in self.subtasks)
+
+    @property
+    def rests(self) -> bool:
+        """True if the task does not run on some source, so that it can be resumed."""
+        return any(one.health.kind != "fine" for one in self.subtasks)
+
+    @property
+    def validators(self) -> tuple[ValidatorFigures, ...]:
+        """Validators of the sources that have one."""
+        return tuple(one.validator for one in self.subtasks if one.validator is not None)
+
+    @property
+    def differing(self) -> int:
+        """Rows that the validators have found to differ and nobody has decided about."""
+        return sum(one.new or 0 for one in self.validators)
+
+    @property
     def rows_per_second(self) -> int | None:
+        """The sum over its sources; unknown where one of their workers does not answer."""
+        if not all(one.heard for one in self.subtasks):
+            return None
         known = [one.rows_per_second for one in self.subtasks if one.rows_per_second is not None]
         return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFigures:
-    """A source and where it runs. `relay` is the word for its relay's stage."""
+    """A source and where it runs. `served`: whether its worker answers; `relay` is the word for its relay's stage."""
 
     name: str
     worker: str
     health: Health
+    served: bool
     relay: str
     relay_position: str
     tasks: tuple[str, ...]
@@ -130,6 +174,8 @@ class SourceFigures:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFigures:
+    """The figures of the whole cluster, for one page."""
+
     tasks: tuple[TaskFigures, ...] = ()
     sources: tuple[SourceFigures, ...] = ()
     troubles: tuple[Trouble, ...] = ()
@@ -138,26 +184,60 @@ class ClusterFigures:
     workers: tuple[Mapping[str, Any], ...] = ()
 
     def task(self, name: str) -> TaskFigures | None:
+        """Return the figures of the task; None where there is none of that name."""
         return next((one for one in self.tasks if one.name == name), None)
 
     @property
     def all_troubles(self) -> tuple[Trouble, ...]:
+        """Troubles of the cluster, then those of each task."""
         return (*self.troubles, *(trouble for task in self.tasks for trouble in task.troubles))
 
     @property
     def locks(self) -> tuple[DdlLock, ...]:
+        """Sharding DDL locks of all tasks."""
         return tuple(lock for task in self.tasks for lock in task.locks)
 
     @property
+    def differing(self) -> int:
+        """Count of the rows that differ, over all tasks."""
+        return sum(task.differing for task in self.tasks)
+
+    @property
     def lost_workers(self) -> tuple[str, ...]:
-        """The workers that are silent though a source is bound to them."""
-        return tuple(str(one["name"]) for one in self.workers if one["stage"] == "offline" and one["source"])
+        """The workers that are silent while a source has no worker."""
+        return self.silent_workers if not all(one.served for one in self.sources) else ()
+
+    @property
+    def silent_workers(self) -> tuple[str, ...]:
+        """Names of the workers that send no heartbeats."""
+        return tuple(str(one["name"]) for one in self.workers if one["stage"] == "offline")
+
+    @property
+    def silent_masters(self) -> tuple[str, ...]:
+        """Names of the masters that have not looked at the lease lately."""
+        return tuple(str(one["name"]) for one in self.masters if not one["alive"])
+
+    @property
+    def full_disks(self) -> tuple[tuple[str, int], ...]:
+        """The workers whose relay log is on a disk with little free space, with the percentage in use."""
+        free = [(str(one["name"]), one.get("disk_free")) for one in self.workers if one["stage"] != "offline"]
+        return tuple((name, int(100 * (1 - left))) for name, left in free if left is not None and left < LITTLE_FREE)
+
+    @property
+    def versions(self) -> Mapping[str, tuple[str, ...]]:
+        """The versions of Unshard that run, each with the names of the leader and the workers that have it."""
+        found: dict[str, tuple[str, ...]] = {}
+        alive = [one for one in self.workers if one["stage"] != "offline"]
+        for one in (*((self.leader,) if self.leader is not None else ()), *alive):
+            if one.get("version"):
+                found[one["version"]] = (*found.get(one["version"], ()), str(one["name"]))
+        return dict(sorted(found.items()))
 
 
 def cluster_figures(
     names: Iterable[str], reports: Mapping[str, SourceReport], sources_of: Mapping[str, tuple[str, ...]]
 ) -> ClusterFigures:
-    """`names`: the tasks; `sources_of`: the sources of each."""
+    """Return the figures of the cluster. `names`: the tasks; `sources_of`: the sources of each."""
     tasks = tuple(_task(name, [reports[one] for one in sources_of[name] if one in reports]) for name in names)
     return ClusterFigures(
         tasks=tuple(sorted(tasks, key=lambda one: (one.health.kind not in ("error", "unknown"), one.name))),
@@ -205,7 +285,12 @@ def _subtask(report: SourceReport, one: SubTaskStatus) -> SubtaskFigures:
             "position": one.sync.syncer_binlog,
             "doing": one.sync.doing,
             "safe_mode": one.sync.safe_mode,
+            "batches": one.sync.batches,
+            "batch_seconds": one.sync.batch_seconds,
+            "step_seconds": tuple(one.sync.step_seconds.items()),
         }
+    if one.validation is not None:
+        shown["validator"] = validator_figures(one.validation, str(shown.get("position", "")))
     copy = one.dump or one.load
     if copy is not None:
         share = _share(copy.progress)
@@ -235,7 +320,7 @@ def _share(progress: str) -> float | None:
 
 
 def _eta(done: float, rate: int, share: float | None) -> str:
-    """A range, by the average rate until now: copies slow down and speed up with their tables."""
+    """Return a range for the rest of a copy, by its average rate: copies slow down and speed up with their tables."""
     if not share or not rate or share >= 1:
         return ""
     left = done / rate * (1 - share) / share
@@ -243,7 +328,7 @@ def _eta(done: float, rate: int, share: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """In the largest unit that says enough: `40 s`, `12 min`, `3 h`."""
+    """Return the seconds in the largest unit that is precise enough: `40 s`, `12 min`, `3 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -259,13 +344,13 @@ def _locks(task: str, source: str, one: SubTaskStatus) -> Iterable[DdlLock]:
 
 
 def _tables(found: Iterable[tuple[SourceReport, SubTaskStatus]]) -> tuple[TableFigures, ...]:
-    sums: dict[str, defaultdict[str, int]] = {}
+    sums: dict[str, tuple[int, ...]] = {}
     for _, one in found:
         for entry in one.sync.tables if one.sync is not None else ():
-            total = sums.setdefault(entry.table, defaultdict(int))
-            for key, count in entry.counts.items():
-                total[key] += count
-    return tuple(TableFigures(name, *(counts[key] for key in _COUNTS)) for name, counts in sorted(sums.items()))
+            counts = tuple(entry.counts.get(kind, 0) for kind in _COUNTED)
+            known = sums.get(entry.table)
+            sums[entry.table] = counts if known is None else tuple(map(add, known, counts))
+    return tuple(TableFigures(name, *sums[name]) for name in sorted(sums))
 
 
 def _source_troubles(report: SourceReport) -> Iterable[Trouble]:
@@ -280,12 +365,14 @@ def _source_troubles(report: SourceReport) -> Iterable[Trouble]:
 def _source(name: str, report: SourceReport) -> SourceFigures:
     status = report.source_status
     relay: RelayStatus | None = status.relay_status
+    served = bool(status.worker) and not (status.result is not None and status.result.errors)
     wrong = any(True for _ in _source_troubles(report))
-    health = Health("error", "error") if wrong else Health("fine", "served")
+    health = Health("error", "error" if served else "not served") if wrong else Health("fine", "served")
     return SourceFigures(
         name,
         status.worker,
         health,
+        served,
         relay.stage.value.lower() if relay is not None else "unknown",
         relay.relay_binlog if relay is not None else "",
         tuple(one.name for one in report.sub_task_status),

@@ -1,25 +1,51 @@
-"""Templates of the page. All text is escaped; names of users stand in `<bdi>`: they turn nothing around them."""
+"""Templates of the page. All text is escaped.
+
+Users' names are in `<bdi>`, so that they turn nothing around them. A sentence that may have such a name inside goes
+through `told`, which writes out the characters that would turn the rest of the sentence.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from unshard.model.progress import size_text
 from unshard.web.page.figures import duration
 
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that set the direction of the text behind them."""
+
 
 def rendered(template: str, **values: Any) -> str:
+    """Return the text of a template with these values, escaped for HTML."""
     return _templates().get_template(template).render(**values)
 
 
 def page_root(path: str) -> str:
-    """The way from a page back to the first one, relative: `../` for each folder of the path below the page's own."""
+    """Return the relative path from a page to the first one: `../` for each folder of the path below the page's own."""
     return "../" * (path.count("/") - 2) or "./"
+
+
+def _moment(text: str) -> Markup:
+    """Return a time that a server has written as HTML, to which the page's script adds its age; other text escaped."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return escape(text or "unknown")
+    if at.tzinfo is None:
+        return escape(text)
+    shown = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time class="since" datetime="{}">{}</time>').format(at.isoformat(timespec="seconds"), shown)
+
+
+def _told(text: object) -> str:
+    return _TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text))
 
 
 @cache
@@ -33,6 +59,9 @@ def _templates() -> Environment:
         seconds=lambda value: "unknown" if value is None else duration(value),
         size=lambda value: "unknown" if value is None else size_text(value),
         word=lambda text: quote(str(text), safe=""),
+        dictwith=lambda known, key, value: {**known, key: value},
+        moment=_moment,
+        told=_told,
         clock=lambda at: datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC") if at else "never",
     )
     return made

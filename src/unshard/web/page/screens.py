@@ -1,25 +1,27 @@
-"""The routes of the page. A master that follows sends the browser to the leader."""
+"""The screens of one snapshot, and the stream that announces the next one."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from secrets import token_hex
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from fastapi import Request
+from markupsafe import escape
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from unshard.api.verbs import Config
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.service import Master
 from unshard.web.answers import refusal
-from unshard.web.guard import GuardedRoute, by_whom, needs
-from unshard.web.page.actions import ACTIONS, PageAction
-from unshard.web.page.door import CSRF, LOGGED_IN, PAGE
+from unshard.web.guard import GuardedRoute
+from unshard.web.page.actions import ACTIONS
+from unshard.web.page.copying import SORTS, STAGES, shown_tables
+from unshard.web.page.door import CSRF, LOGGED_IN
 from unshard.web.page.figures import TableFigures
 from unshard.web.page.reader import Snapshot, StateReader
 from unshard.web.page.render import page_root, rendered
@@ -29,7 +31,9 @@ ROWS_A_PAGE = 100
 MOST_STREAMS = 128
 STREAM_SECONDS = 300.0
 """A stream ends after that; the browser opens the next one by itself."""
-_TICK_SECONDS = 0.5
+_TICK_SECONDS = 1.0
+_NAME, _TOKEN = token_hex(16), token_hex(16)
+"""What stands for the caller's name and CSRF token in a text that serves all callers of a role."""
 _SORTS: dict[str, Callable[[TableFigures], Any]] = {
     "table": lambda one: one.table,
     "applied": lambda one: (-one.applied, one.table),
@@ -42,6 +46,7 @@ class PageRoute(GuardedRoute):
     """A guarded route whose errors are pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, which shows an error as a page."""
         handle = super().get_route_handler()
 
         async def paged(request: Request) -> Response:
@@ -52,14 +57,15 @@ class PageRoute(GuardedRoute):
                 if error.code == "CLUSTER-017":
                     status = 404
                 root = page_root(request.url.path)
-                text = rendered("refused.html", root=root, title=error.code, why=str(error))
+                title = {404: "Not found", 401: "Not logged in", 403: "Not allowed"}.get(status, "Refused")
+                text = rendered("refused.html", root=root, title=title, why=str(error))
                 return HTMLResponse(text, status)
 
         return paged
 
 
 class PageScreens:
-    """The endpoints that show; one rendered text serves all browsers that may see the same of one snapshot."""
+    """The endpoints that show; one rendered text serves all browsers of one role, as long as one snapshot does."""
 
     def __init__(self, master: Master, reader: StateReader) -> None:
         self._master, self._reader = master, reader
@@ -68,27 +74,38 @@ class PageScreens:
         self.streams = 0
 
     def snapshot(self) -> Snapshot:
-        self._reader.watched()
-        return self._reader.now if self._reader.now.at or self._reader.now.leader else self._reader.fresh()
+        """Return the state for a page."""
+        return self._reader.looked()
 
     def show(
         self, request: Request, template: str, make: Callable[[Snapshot], dict[str, Any]], *, kept: bool = True
     ) -> Response:
-        """`kept`: the snapshot alone says what is shown, so the text serves until the next one."""
+        """Return the page. `kept`: it depends on the snapshot alone, so the text is used until the next one."""
         now = self.snapshot()
-        if now.leader and now.leader != self._master.addr:
+        if self._follows(now):
             return self._to_leader(request, now)
         caller: Caller = request.scope[CALLER]
-        key = (template, str(request.url.path), request.url.query, caller.name, str(caller.role))
+        logged_in = str(request.scope.get(LOGGED_IN, False))
+        key = (
+            template,
+            str(request.url.path),
+            request.url.query,
+            str(caller.role),
+            str(caller.name != NOBODY),
+            logged_in,
+        )
         if self._number != now.number:
             self._texts, self._number = {}, now.number
-        text = self._texts.get((*key, request.scope.get(CSRF, "")))
-        if text is None or not kept:
-            text = self.render(request, template, now=now, **make(now))
-            self._texts[(*key, request.scope.get(CSRF, ""))] = text
-        return HTMLResponse(text)
+        text = self._texts.get(key) if kept else None
+        if text is None:
+            anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
+            text = self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
+            if kept:
+                self._texts[key] = text
+        return HTMLResponse(text.replace(_TOKEN, request.scope.get(CSRF, "")).replace(_NAME, str(escape(caller.name))))
 
     def render(self, request: Request, template: str, **values: Any) -> str:
+        """Return the page of a template; adds what all templates need: the caller, its rights, the root."""
         caller: Caller = request.scope[CALLER]
         common = {
             "root": page_root(request.url.path),
@@ -97,6 +114,7 @@ class PageScreens:
             "named": caller.name != NOBODY,
             "logged_in": request.scope.get(LOGGED_IN, False),
             "may": lambda verb: caller.may(ACTIONS[verb].role),
+            "peers": self._reader.peers(),
             "admin": caller.may(Role.ADMIN),
             "message": "",
         }
@@ -109,8 +127,13 @@ class PageScreens:
         return HTMLResponse(text, 307 if request.method == "GET" else 409, {"Location": where})
 
     def task(self, name: str) -> Callable[[Snapshot], dict[str, Any]]:
+        """Return a function that makes the values of one task.
+
+        The state is read again before a task that is younger than the last reading is refused.
+        """
+
         def make(now: Snapshot) -> dict[str, Any]:
-            found = now.figures.task(name)
+            found = now.figures.task(name) or self._reader.fresh().figures.task(name)
             if found is None:
                 raise ClusterError("CLUSTER-017", values={"task": name})
             return {"task": found}
@@ -118,30 +141,62 @@ class PageScreens:
         return make
 
     def tables(self, name: str, query: dict[str, str]) -> Callable[[Snapshot], dict[str, Any]]:
+        """Return a function that makes the values of the screen of tables, from a snapshot and the query."""
+
         def make(now: Snapshot) -> dict[str, Any]:
             task = self.task(name)(now)["task"]
             sort = query.get("sort", "table") if query.get("sort") in _SORTS else "table"
             wanted = query.get("q", "")[:200]
             found = sorted((one for one in task.tables if wanted.lower() in one.table.lower()), key=_SORTS[sort])
-            pages = max(1, -(-len(found) // ROWS_A_PAGE))
-            text = query.get("page", "1")
-            page = min(max(int(text) if text.isdecimal() and len(text) < 9 else 1, 1), pages)
-            shown = found[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
+            return {"task": task, "q": wanted, "sort": sort, "rates": now.rates, **paged(found, query)}
+
+        return make
+
+    def copy(self, name: str, query: dict[str, str]) -> Callable[[Snapshot], dict[str, Any]]:
+        """Return a function that makes the values of the screen of the copy, from a snapshot and the query."""
+
+        def make(now: Snapshot) -> dict[str, Any]:
+            task = self.task(name)(now)["task"]
+            figures = self._reader.copy_figures(name)
+            sort = query.get("sort", "") if query.get("sort") in SORTS else "work"
+            stage = query.get("stage", "") if query.get("stage") in STAGES else ""
+            wanted = query.get("q", "")[:200]
+            found = shown_tables(figures, wanted, stage, sort)
             return {
-                "task": task, "shown": shown, "count": len(found), "q": wanted, "sort": sort, "page": page,
-                "pages": pages, "rates": now.rates,
+                "task": task, "figures": figures, "q": wanted, "sort": sort, "sorts": tuple(SORTS), "stage": stage,
+                "stages": STAGES, **paged(found, query),
             }  # fmt: skip
 
         return make
 
     async def stream(self, request: Request) -> Response:
-        """Events `state` with the number of a snapshot when it is new, `alive` with the time when it is not."""
+        """Return the stream of events: `state` with the number of a new snapshot, else `alive` with the time."""
         wanted = "text/event-stream" in request.headers.get("accept", "")
         if not wanted or self.streams >= MOST_STREAMS:
-            return Response(f"retry: 10000\n\n{_event(self._reader.now)}", media_type="text/event-stream")
-        return StreamingResponse(self._events(request), media_type="text/event-stream")
+            return Response(f"retry: 10000\n\n{self._event(self._reader.now)}", media_type="text/event-stream")
+        given = request.query_params
+        watches = (
+            (given.get("copy", "")[:512], self._reader.watch_copy),
+            (given.get("log", "")[:512], self._reader.watch_log),
+            (given.get("validation", "")[:512], self._reader.validations.watch),
+        )
+        return StreamingResponse(
+            self._events(request, [(task, one) for task, one in watches if task]), media_type="text/event-stream"
+        )
 
-    async def _events(self, request: Request) -> AsyncIterator[str]:
+    def _follows(self, now: Snapshot) -> bool:
+        """Return whether another master shows the page. One that has just begun to lead may have an older snapshot."""
+        return bool(now.leader) and now.leader != self._master.addr and not self._reader.leads()
+
+    def _event(self, now: Snapshot) -> str:
+        """Return the text of an event. `leader`: the master that shows the page in place of this one."""
+        moved = {"leader": now.leader} if self._follows(now) else {}
+        return f"id: {now.number}\nevent: state\ndata: {json.dumps({'at': now.at, **moved})}\n\n"
+
+    async def _events(
+        self, request: Request, watches: Sequence[tuple[str, Callable[[str], None]]]
+    ) -> AsyncIterator[str]:
+        """Yield the events. `watches`: the tasks of which the page shows what is read on demand."""
         self.streams += 1
         try:
             seen, at, over = -1, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
@@ -150,9 +205,11 @@ class PageScreens:
                 if getattr(request.app.state, "stopping", False) or await request.is_disconnected():
                     return
                 self._reader.watched()
+                for task, watch in watches:
+                    watch(task)
                 now = self._reader.now
                 if now.number != seen:
-                    yield _event(now)
+                    yield self._event(now)
                 elif now.at != at:
                     yield f"event: alive\ndata: {json.dumps({'at': now.at})}\n\n"
                 seen, at = now.number, now.at
@@ -161,97 +218,18 @@ class PageScreens:
             self.streams -= 1
 
 
-def _event(now: Snapshot) -> str:
-    return f"id: {now.number}\nevent: state\ndata: {json.dumps({'at': now.at})}\n\n"
+def paged(found: Sequence[Any], query: Mapping[str, str], rows: int = ROWS_A_PAGE) -> dict[str, Any]:
+    """Return the values of a template for the page that the query asks for."""
+    pages = max(1, -(-len(found) // rows))
+    text = query.get("page", "1")
+    page = min(max(int(text) if text.isdecimal() and len(text) < 9 else 1, 1), pages)
+    shown = found[(page - 1) * rows : page * rows]
+    return {"shown": shown, "count": len(found), "page": page, "pages": pages}
 
 
-def page_routes(master: Master, reader: StateReader) -> APIRouter:
-    """Every route of the page but those of the door. The master answers them all itself."""
-    router = APIRouter(prefix=PAGE, route_class=PageRoute, include_in_schema=False)
-    screens = PageScreens(master, reader)
-    for path, template in (("/", "overview"), ("/errors", "errors"), ("/locks", "locks"), ("/cluster", "cluster")):
-        _add_screen(router, screens, path, template)
-
-    @router.get("/tasks/{task}")
-    @needs(Role.VIEWER)
-    def task(task: str, request: Request) -> Response:
-        return screens.show(request, "task.html", screens.task(task))
-
-    @router.get("/tasks/{task}/tables")
-    @needs(Role.VIEWER)
-    def tables(task: str, request: Request) -> Response:
-        return screens.show(request, "tables.html", screens.tables(task, dict(request.query_params)))
-
-    @router.get("/tasks/{task}/history")
-    @needs(Role.VIEWER)
-    def history(task: str) -> Response:
-        screens.snapshot()
-        return JSONResponse(reader.history(task))
-
-    @router.get("/tasks/{task}/config")
-    @needs(Role.VIEWER)
-    def config(task: str, request: Request) -> Response:
-        def make(now: Snapshot) -> dict[str, Any]:
-            return {**screens.task(task)(now), "text": master.config(Config(type="task", name=task))["cfg"]}
-
-        return screens.show(request, "config.html", make, kept=False)
-
-    @router.get("/audit")
-    @needs(Role.ADMIN)
-    def audit(request: Request) -> Response:
-        lines = list(reversed(request.app.state.audit.newest(200)))
-        return HTMLResponse(screens.render(request, "audit.html", now=screens.snapshot(), lines=lines))
-
-    @router.get("/stream")
-    @needs(Role.VIEWER)
-    async def stream(request: Request) -> Response:
-        return await screens.stream(request)
-
-    for action in ACTIONS.values():
-        _add_action(router, master, reader, screens, action)
-    return router
-
-
-def _add_screen(router: APIRouter, screens: PageScreens, path: str, template: str) -> None:
-    def endpoint(request: Request) -> Response:
-        return screens.show(request, f"{template}.html", lambda now: {})
-
-    endpoint.__name__ = f"page_{template}"
-    router.get(path)(needs(Role.VIEWER)(endpoint))
-
-
-def _add_action(
-    router: APIRouter, master: Master, reader: StateReader, screens: PageScreens, action: PageAction
-) -> None:
-    path = f"/do/{action.verb}"
-
-    def page(request: Request, given: dict[str, str], status: int = 200, **more: Any) -> Response:
-        values = {"action": action, "given": given, "command": action.equal_command(given), "answer": None, **more}
-        return HTMLResponse(screens.render(request, "action.html", now=screens.snapshot(), **values), status)
-
-    def ask(request: Request) -> Response:
-        return page(request, dict(request.query_params))
-
-    async def act(request: Request) -> Response:
-        try:
-            text = (await request.body()).decode("ascii")
-            given = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=200))
-        except ValueError:
-            raise ClusterError("CLUSTER-059", cause="the body is no form") from None
-        if action.typed and (given.get("typed", "") != given.get(action.typed, "") or not given.get("typed")):
-            return page(request, given, 422, message="Nothing was done: the name was not typed as it stands there.")
-        return await run_in_threadpool(carry_out, request, given)
-
-    def carry_out(request: Request, given: dict[str, str]) -> Response:
-        try:
-            method: Callable[..., dict[str, Any]] = getattr(master, action.verb.replace("-", "_"))
-            who = (by_whom(request),) if action.verb in ("binlog", "shard-ddl-lock-unlock") else ()
-            answer = method(action.request(given), *who)
-        except UnshardError as error:
-            return page(request, given, 422, message=str(error))
-        reader.fresh()
-        return page(request, given, 200 if answer.get("result") else 422, answer=answer)
-
-    ask.__name__, act.__name__ = f"ask_{action.verb}".replace("-", "_"), f"do_{action.verb}".replace("-", "_")
-    router.get(path)(needs(action.role)(ask))
-    router.post(path)(needs(action.role)(act))
+def form_fields(body: bytes) -> dict[str, str]:
+    """Return the fields of a form. Raises ClusterError CLUSTER-059."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=200))
+    except ValueError:
+        raise ClusterError("CLUSTER-059", cause="the body is no form") from None

@@ -11,14 +11,14 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.api.verbs import ListMember, OfflineMember
-from unshard.config.access import Role
 from unshard.config.files import parse_task
+from unshard.config.listener import Role
 from unshard.master.orders import task_config
 from unshard.master.service import Master
 from unshard.master.state import TaskRow
+from unshard.web.answers import done, listed, readable
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed, readable
 from unshard.web.rest.task_form import Task, from_config, to_text
 
 TOPOLOGY = "topology"
@@ -26,6 +26,8 @@ TOPOLOGY = "topology"
 
 
 class Template(BaseModel):
+    """A task to keep for later. `overwrite`: in place of a template of its name."""
+
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     task: Task
@@ -33,12 +35,16 @@ class Template(BaseModel):
 
 
 class TemplateImport(BaseModel):
+    """A request to make templates of all tasks. `overwrite`: also in place of templates of their names."""
+
     model_config = ConfigDict(extra="forbid")
 
     overwrite: bool = False
 
 
 class Place(BaseModel):
+    """The address of a tool."""
+
     model_config = ConfigDict(extra="forbid")
 
     host: str = Field(max_length=255)
@@ -46,7 +52,7 @@ class Place(BaseModel):
 
 
 class Topology(BaseModel):
-    """Where the cluster and the tools around it are. Of members nothing is taken from here: they tell it themselves."""
+    """The addresses of the cluster and the tools around it. Those of members are ignored: they tell them themselves."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,6 +64,7 @@ class Topology(BaseModel):
 
 
 def cluster_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's REST for the cluster: its members and the tools around it."""
     router = APIRouter(prefix="/api/v1/cluster", tags=["cluster"], route_class=LeaderRoute)
 
     def forget(kind: Literal["master", "worker"], name: str) -> None:
@@ -66,7 +73,7 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.get("/info")
     @needs(Role.VIEWER)
     def info() -> dict[str, Any]:
-        """Where masters and workers are, and what was said of the tools around them."""
+        """Return the addresses of masters and workers, and of the tools around them."""
         workers = {name: addr for name, (addr, _, _) in master.members.workers().items()}
         masters = {row.name: row.addr for row in master.election.masters()}
         told = master.cluster.state.texts.get(TOPOLOGY)
@@ -77,7 +84,7 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.put("/info")
     @needs(Role.OPERATOR)
     def put_info(body: Topology) -> dict[str, Any]:
-        """Say where Grafana, Prometheus and the alert manager are, for whoever asks."""
+        """Store the addresses of Grafana, Prometheus and the alert manager."""
         kept = body.model_copy(update={"master_topology_list": [], "worker_topology_list": []})
         with master.cluster.change() as writing:
             writing.put_text(TOPOLOGY, kept.model_dump_json())
@@ -86,7 +93,7 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.get("/masters")
     @needs(Role.VIEWER)
     def masters() -> dict[str, Any]:
-        """The masters."""
+        """List the masters."""
         told = master.list_member(ListMember(master=True))["members"][0]["master"]["masters"]
         leader = master.election.name
         return listed({"name": one["name"], "alive": one["alive"], "addr": one["clientURLs"][0],
@@ -95,13 +102,13 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.delete("/masters/{master_name}", status_code=status.HTTP_204_NO_CONTENT)
     @needs(Role.ADMIN)
     def forget_master(master_name: str) -> None:
-        """Forget a master that is gone."""
+        """Remove a master that is not alive."""
         forget("master", master_name)
 
     @router.get("/workers")
     @needs(Role.VIEWER)
     def workers() -> dict[str, Any]:
-        """The workers."""
+        """List the workers."""
         return listed(
             {"name": name, "addr": addr, "bound_stage": stage, "bound_source_name": source}
             for name, (addr, stage, source) in master.members.workers().items()
@@ -110,14 +117,14 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.delete("/workers/{worker_name}", status_code=status.HTTP_204_NO_CONTENT)
     @needs(Role.ADMIN)
     def forget_worker(worker_name: str) -> None:
-        """Forget a worker that is gone."""
+        """Remove a worker that is not alive."""
         forget("worker", worker_name)
 
     return router
 
 
 def _places(addrs: dict[str, str]) -> list[dict[str, Any]]:
-    """DM's host and port of each member, and the address as it is."""
+    """Return DM's host and port of each member, and the address as it is."""
     parts = {name: addr.rpartition(":") for name, addr in addrs.items()}
     return [
         {"name": name, "host": host, "port": int(port) if port.isdecimal() else 0, "addr": addrs[name]}
@@ -126,6 +133,7 @@ def _places(addrs: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def template_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's REST for templates of tasks."""
     router = APIRouter(prefix="/api/v1/tasks/templates", tags=["task"], route_class=LeaderRoute)
 
     @router.post("", status_code=status.HTTP_201_CREATED)
@@ -138,7 +146,7 @@ def template_routes(master: Master) -> APIRouter:
     @router.get("")
     @needs(Role.VIEWER)
     def list_templates() -> dict[str, Any]:
-        """The tasks that are kept for later."""
+        """List the tasks that are kept for later."""
 
         def shown(row: TaskRow) -> dict[str, Any]:
             return readable(lambda: from_config(task_config(row)), {"name": row.name})
@@ -158,7 +166,7 @@ def template_routes(master: Master) -> APIRouter:
     @router.get("/{template_name}")
     @needs(Role.VIEWER)
     def get_template(template_name: str) -> dict[str, Any]:
-        """One of them."""
+        """Return one template."""
         return from_config(task_config(master.files.template(template_name)))
 
     @router.put("/{template_name}")
@@ -179,19 +187,19 @@ def template_routes(master: Master) -> APIRouter:
 
 
 def document_routes(document: Callable[[], dict[str, Any]]) -> APIRouter:
-    """The API's own description: OpenAPI, and a page that lists it without asking anything of other sites."""
+    """Return the routes of the API's own description: OpenAPI, and a page that uses nothing of other sites."""
     router = APIRouter(prefix="/api/v1", tags=["document"], route_class=LeaderRoute)
 
     @router.get("/dm.json")
     @needs(Role.VIEWER)
     def openapi() -> dict[str, Any]:
-        """This API in OpenAPI's form."""
+        """Return this API in OpenAPI's form."""
         return document()
 
     @router.get("/docs", response_class=HTMLResponse)
     @needs(Role.VIEWER)
     def page() -> str:
-        """This API as a list."""
+        """Show this API as a list."""
         lines = [
             f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td>"
             f"<td>{escape(str(told.get('description', '')))}</td></tr>"

@@ -21,7 +21,7 @@ from unshard.api.verbs import (
     StartTask,
     StopTask,
 )
-from unshard.config.access import Role
+from unshard.config.listener import Role
 from unshard.config.subtask import SubtaskConfig
 from unshard.master.orders import subtask_config
 from unshard.master.service import Master
@@ -39,6 +39,7 @@ class TaskOperation(BaseModel):
 
 
 def gateway_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's older paths, those of its gRPC gateway."""
     router = APIRouter(prefix="/apis/v1alpha1", tags=["gateway"], route_class=LeaderRoute)
 
     @router.post("/tasks")

@@ -1,12 +1,13 @@
-"""`/api/v1/sources`."""
+"""`/api/v1/sources`, with DM's source object: it becomes our source file, and that becomes one."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+import yaml
 from fastapi import APIRouter, status
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.api.verbs import (
     OperateSource,
@@ -17,16 +18,128 @@ from unshard.api.verbs import (
     TransferSource,
     UpdateSource,
 )
-from unshard.config.access import Role
+from unshard.config.listener import Role
+from unshard.config.secret import HIDDEN
+from unshard.config.source import SourceConfig
 from unshard.master.orders import source_config
-from unshard.master.relays import known
 from unshard.master.service import Master
+from unshard.master.state import known
 from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
+from unshard.web.answers import done, listed, readable
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed, readable
-from unshard.web.rest.source_form import Source, from_config, to_text
+
+
+class _Object(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class Security(_Object):
+    """Certificates, as their PEM text."""
+
+    ssl_ca_content: str = Field(default="", repr=False)
+    ssl_cert_content: str = Field(default="", repr=False)
+    ssl_key_content: str = Field(default="", repr=False)
+    cert_allowed_cn: list[str] = []
+
+
+class Purge(_Object):
+    """The limits of relay files, applied every `interval` seconds.
+
+    Files older than `expires` hours are deleted, and the oldest ones while less than `remain_space` GB are free.
+    """
+
+    interval: int | None = None
+    expires: int | None = None
+    remain_space: int | None = None
+
+
+class RelayConfig(_Object):
+    """Settings of the source's relay log."""
+
+    enable_relay: bool | None = None
+    relay_binlog_name: str | None = None
+    relay_binlog_gtid: str | None = None
+    relay_dir: str | None = None
+
+
+class Source(_Object):
+    """One upstream server."""
+
+    source_name: str
+    host: str
+    port: int
+    user: str
+    password: str | None = Field(default=None, repr=False)
+    enable: bool = True
+    enable_gtid: bool = False
+    flavor: str | None = None
+    security: Security | None = None
+    purge: Purge | None = None
+    relay_config: RelayConfig | None = None
+
+
+def security_section(security: Security | None) -> dict[str, Any]:
+    """Return the section `security` of a file with the certificates in it; none for none."""
+    if security is None:
+        return {}
+    parts = {f"ssl-{part}-bytes": getattr(security, f"ssl_{part}_content") for part in ("ca", "cert", "key")}
+    found: dict[str, Any] = {name: text for name, text in parts.items() if text}
+    if security.cert_allowed_cn:
+        found["cert-allowed-cn"] = security.cert_allowed_cn
+    return {"security": found} if found else {}
+
+
+def to_text(source: Source, known: SourceConfig | None = None) -> str:
+    """Return the source file.
+
+    Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
+    certificates, `server-id`, `checker`.
+    """
+    form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
+    login = {"host": source.host, "port": source.port, "user": source.user}
+    if known is None or source.password not in (None, HIDDEN):
+        login["password"] = source.password or ""
+    form |= {"source-id": source.source_name, "enable": source.enable, "enable-gtid": source.enable_gtid}
+    form["from"] = form.get("from", {}) | login | security_section(source.security)
+    if source.flavor:
+        form["flavor"] = source.flavor
+    if source.purge is not None:
+        form["purge"] = form.get("purge", {}) | _kebab(source.purge.model_dump(exclude_none=True))
+    if source.relay_config is not None:
+        form |= _kebab(source.relay_config.model_dump(exclude_none=True))
+    return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
+
+
+def from_config(config: SourceConfig) -> dict[str, Any]:
+    """Return DM's object of a source, without its password."""
+    database = config.database
+    return {
+        "source_name": config.source_id,
+        "host": database.host,
+        "port": database.port,
+        "user": database.user,
+        "password": HIDDEN if database.password else "",
+        "enable": config.enable,
+        "enable_gtid": config.enable_gtid,
+        "flavor": config.flavor,
+        "purge": config.purge.model_dump(),
+        "relay_config": {
+            "enable_relay": config.enable_relay,
+            "relay_binlog_name": config.relay_binlog_name,
+            "relay_binlog_gtid": config.relay_binlog_gtid,
+            "relay_dir": config.relay_dir,
+        },
+    }
+
+
+def _kebab(form: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("_", "-"): value for key, value in form.items()}
+
+
+# The routes of `/api/v1/sources`.
+
 
 _OWN = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 
@@ -36,19 +149,27 @@ class _Body(BaseModel):
 
 
 class CreateSource(_Body):
+    """A source to add; `worker_name` binds it to that worker."""
+
     source: Source
     worker_name: str = ""
 
 
 class ChangeSource(_Body):
+    """A source with its new settings."""
+
     source: Source
 
 
 class MoveSource(_Body):
+    """The worker to which a source is moved."""
+
     worker_name: str
 
 
 class RelayWish(_Body):
+    """The wanted relay of a source. Of workers only the one that serves the source may be named."""
+
     worker_name_list: list[str] = []
     relay_binlog_name: str | None = None
     relay_binlog_gtid: str | None = None
@@ -56,11 +177,14 @@ class RelayWish(_Body):
 
 
 class Purging(_Body):
+    """The relay files to delete: those before `relay_binlog_name`."""
+
     relay_binlog_name: str
     relay_dir: str = ""
 
 
 def source_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's REST for sources."""
     router = APIRouter(prefix="/api/v1/sources", tags=["source"], route_class=LeaderRoute)
 
     def shown(name: str, *, with_status: bool) -> dict[str, Any]:
@@ -89,7 +213,7 @@ def source_routes(master: Master) -> APIRouter:
     @router.get("")
     @needs(Role.VIEWER)
     def list_sources(with_status: bool = False, enable_relay: bool | None = None) -> dict[str, Any]:
-        """All sources."""
+        """List all sources."""
         names = master.cluster.state.sources
         forms = [readable(partial(shown, name, with_status=with_status), {"source_name": name}) for name in names]
         return listed(one for one in forms if enable_relay in (None, one.get("relay_config", {}).get("enable_relay")))
@@ -97,7 +221,7 @@ def source_routes(master: Master) -> APIRouter:
     @router.get("/{source_name}")
     @needs(Role.VIEWER)
     def get_source(source_name: str, with_status: bool = False) -> dict[str, Any]:
-        """One source."""
+        """Return one source."""
         return shown(source_name, with_status=with_status)
 
     @router.put("/{source_name}")
@@ -121,7 +245,7 @@ def source_routes(master: Master) -> APIRouter:
     @router.get("/{source_name}/status")
     @needs(Role.VIEWER)
     def source_status(source_name: str) -> dict[str, Any]:
-        """Where the source runs, and its relay."""
+        """Return the source's worker and its relay."""
         return listed([status_of(source_name)])
 
     @router.post("/{source_name}/enable")
@@ -173,13 +297,13 @@ def source_routes(master: Master) -> APIRouter:
     @router.get("/{source_name}/schemas")
     @needs(Role.VIEWER)
     def schemas(source_name: str) -> list[str]:
-        """The schemas of the server."""
+        """List the schemas of the server."""
         return [name for name in names(source_name, "SHOW DATABASES") if name.lower() not in _OWN]
 
     @router.get("/{source_name}/schemas/{schema_name}")
     @needs(Role.VIEWER)
     def tables(source_name: str, schema_name: str) -> list[str]:
-        """The tables of a schema of the server."""
+        """List the tables of a schema of the server."""
         asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
         return names(source_name, asked + " ORDER BY TABLE_NAME", schema_name)
 

@@ -17,7 +17,7 @@ from unshard.config.rules import FilterRule
 from unshard.config.secret import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ClusterError
-from unshard.web.rest.source_form import Security, security_section
+from unshard.web.rest.sources import Security, security_section
 
 
 class _Object(BaseModel):
@@ -25,17 +25,23 @@ class _Object(BaseModel):
 
 
 class EventRule(_Object):
+    """An event filter: events and statements to exclude."""
+
     ignore_event: list[str] = []
     ignore_sql: list[str] = []
 
 
 class RuleSource(_Object):
+    """The source tables of a rule, by patterns."""
+
     source_name: str
     table: str = ""
     schema_name: str = Field(alias="schema")
 
 
 class RuleTarget(_Object):
+    """The target of a rule; an empty table is the source's."""
+
     table: str = ""
     schema_name: str = Field(alias="schema")
 
@@ -56,7 +62,10 @@ USES = ("route-rules", "filter-rules", "block-allow-list", "expression-filters",
 def to_sections(
     rules: Sequence[MigrateRule], events: Mapping[str, EventRule], instances: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """The sections of a task file, named by number as DM names them; `instances`, by source, get what they use."""
+    """Return the sections of a task file, named by number as DM names them.
+
+    `instances`, by source, get the names of the sections that they use.
+    """
     routes: dict[str, Any] = {}
     filters: dict[str, Any] = {}
     allowed: dict[str, Any] = {}
@@ -86,12 +95,12 @@ def to_sections(
 
 
 def shown_rules(task: TaskConfig) -> list[dict[str, Any]]:
-    """A rule for each route, and for each entry of a list of tables to take that no route is for."""
+    """Return a rule for each route, and for each entry of an allow list that has no route."""
     return [rule for one in task.mysql_instances for rule in _of_instance(task, one)]
 
 
 def shown_events(task: TaskConfig) -> dict[str, dict[str, Any]]:
-    """The event filters that leave something out, by the name that rules refer to them by."""
+    """Return the event filters that exclude something, by the names in the rules that use them."""
     return {
         _named(one, name): {"ignore_event": list(rule.events), "ignore_sql": list(rule.sql_pattern)}
         for one in task.mysql_instances
@@ -101,7 +110,7 @@ def shown_events(task: TaskConfig) -> dict[str, dict[str, Any]]:
 
 
 def meaning(task: TaskConfig) -> list[list[Any]]:
-    """What the rules of a task say for each source, whatever they are called."""
+    """Return the rules of a task for each source, whatever their names are."""
     found = []
     for one in task.mysql_instances:
         allowed = task.block_allow_list.get(one.block_allow_list)
@@ -140,7 +149,7 @@ def _rule(
 
 
 def _named(instance: InstanceConfig, name: str) -> str:
-    """The name that DM's object had for the filter, where it was made of one."""
+    """Return the name that DM's object had for the filter, if one was its origin."""
     found = re.fullmatch(rf"{re.escape(instance.source_id)}-filter_rule-(.+)-\d+", name)
     return found[1] if found is not None else name
 
@@ -153,6 +162,8 @@ def _named(instance: InstanceConfig, name: str) -> str:
 
 
 class Target(_Object):
+    """The target's login and session variables."""
+
     host: str
     port: int
     user: str
@@ -162,6 +173,8 @@ class Target(_Object):
 
 
 class FullConf(_Object):
+    """Settings of dump and load."""
+
     export_threads: int | None = None
     import_threads: int | None = None
     data_dir: str | None = None
@@ -169,12 +182,16 @@ class FullConf(_Object):
 
 
 class IncrConf(_Object):
+    """Settings of the sync."""
+
     repl_threads: int | None = None
     repl_batch: int | None = None
     safe_mode: bool | None = None
 
 
 class SourceConf(_Object):
+    """A source of the task, and where an incremental task begins on it."""
+
     source_name: str
     binlog_name: str | None = None
     binlog_pos: int | None = None
@@ -182,6 +199,8 @@ class SourceConf(_Object):
 
 
 class SourceSettings(_Object):
+    """Settings of the units, and the sources."""
+
     full_migrate_conf: FullConf | None = None
     incr_migrate_conf: IncrConf | None = None
     source_conf: list[SourceConf] = Field(min_length=1)
@@ -204,11 +223,11 @@ class Task(_Object):
 
 
 def to_text(task: Task, known: TaskConfig | None = None) -> str:
-    """The task file. What the object has no place for, or leaves out, stays as `known` has it: a password (also one
-    shown as `******`), certificates, settings of units, rules where the object's are those of `known`.
+    """Return the task file.
 
-    Raises ClusterError CLUSTER-016 for other rules than those of `known` where its own can't all be said in an object:
-    they would be lost.
+    Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
+    certificates, settings of units, rules where the object's are those of `known`. Raises ClusterError CLUSTER-016 for
+    other rules than those of `known` where these don't all fit into an object: they would be lost.
     """
     form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     target = task.target_config
@@ -265,7 +284,7 @@ def _add_units(task: Task, form: dict[str, Any], instances: list[dict[str, Any]]
 
 
 def _has_rules_of(task: Task, known: TaskConfig) -> bool:
-    """Whether the object's rules are those that it would be shown with."""
+    """Return whether the object's rules are those that it would be shown with."""
     rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
     events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
     sources = {one.source_id for one in known.mysql_instances}
@@ -287,7 +306,7 @@ def _replace_rules(task: Task, form: dict[str, Any], instances: list[dict[str, A
 
 
 def _are_sayable(known: TaskConfig) -> bool:
-    """Whether the rules of a task, shown as an object's, say the same when they are taken back."""
+    """Return whether a task's rules, shown as an object's and read back, are the same."""
     instances = {one.source_id: {"source-id": one.source_id} for one in known.mysql_instances}
     rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
     events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
@@ -302,7 +321,7 @@ def _are_sayable(known: TaskConfig) -> bool:
 
 
 def from_config(task: TaskConfig) -> dict[str, Any]:
-    """DM's object of a task, without its password."""
+    """Return DM's object of a task, without its password."""
     target = task.target_database
     return {
         "name": task.name,

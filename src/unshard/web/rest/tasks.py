@@ -1,24 +1,35 @@
-"""`/api/v1/tasks`: tasks as such. What one has of a source is in `task_tables`."""
+"""`/api/v1/tasks`: tasks, and their tables.
+
+A task has of each source the tables that it takes, their targets, and their recorded structures.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, Literal
 
 from fastapi import APIRouter, status
 from pydantic import BaseModel, ConfigDict
 
 from unshard.api.status import SourceReport, SubTaskStatus
-from unshard.api.verbs import ResumeTask, StartTask, StopTask, UpdateTask
-from unshard.config.access import Role
+from unshard.api.verbs import BinlogSchema, ResumeTask, StartTask, StopTask, UpdateTask
 from unshard.config.files import parse_task
+from unshard.config.listener import Role
+from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError, TargetError
 from unshard.log import logger
-from unshard.master.orders import task_config
+from unshard.master.orders import subtask_config, task_config
 from unshard.master.service import Master
 from unshard.master.status import summary
+from unshard.model.table import TableName
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.structure import table_names
+from unshard.transform.route import Router
+from unshard.transform.source_rules import allow_list
+from unshard.web.answers import done, listed, readable
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed, readable
 from unshard.web.rest.task_form import Task, from_config, to_text
 
 
@@ -27,6 +38,8 @@ class _Body(BaseModel):
 
 
 class GivenTask(_Body):
+    """A task to create or to change."""
+
     task: Task
 
 
@@ -38,6 +51,8 @@ class TaskConversion(_Body):
 
 
 class Start(_Body):
+    """The options of a start, and the sources on which the task is started; none: on all."""
+
     remove_meta: bool = False
     source_name_list: list[str] = []
     start_time: str = ""
@@ -45,11 +60,14 @@ class Start(_Body):
 
 
 class Stop(_Body):
+    """The sources on which a task is stopped; none: on all."""
+
     timeout_duration: str = ""
     source_name_list: list[str] = []
 
 
 def task_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's REST for tasks."""
     router = APIRouter(prefix="/api/v1/tasks", tags=["task"], route_class=LeaderRoute)
 
     def known(name: str) -> Any:
@@ -74,7 +92,7 @@ def task_routes(master: Master) -> APIRouter:
     @router.get("")
     @needs(Role.VIEWER)
     def list_tasks(with_status: bool = False, stage: str = "", source_name_list: str = "") -> dict[str, Any]:
-        """All tasks; `source_name_list` with commas: those on one of these sources."""
+        """List all tasks; `source_name_list` with commas: those on one of these sources."""
         wanted = {name for name in source_name_list.split(",") if name}
         found = []
         for name in master.cluster.state.tasks:
@@ -93,14 +111,14 @@ def task_routes(master: Master) -> APIRouter:
     @router.post("/converters", status_code=status.HTTP_201_CREATED)
     @needs(Role.VIEWER)
     def convert(body: TaskConversion) -> dict[str, Any]:
-        """A task file from a task object, or the other way round. Nothing is kept."""
+        """Return a task file for a task object, or the reverse. Nothing is stored."""
         text = to_text(body.task) if body.task is not None else body.task_config_file
         return {"task": from_config(parse_task(text)), "task_config_file": text}
 
     @router.get("/{task_name}")
     @needs(Role.VIEWER)
     def get_task(task_name: str, with_status: bool = False) -> dict[str, Any]:
-        """One task."""
+        """Return one task."""
         form = from_config(known(task_name))
         return form | ({"status_list": _statuses(task_name, reports(task_name, []))} if with_status else {})
 
@@ -115,9 +133,11 @@ def task_routes(master: Master) -> APIRouter:
     @router.delete("/{task_name}", status_code=status.HTTP_204_NO_CONTENT)
     @needs(Role.OPERATOR)
     def delete_task(task_name: str, force: bool = False, keep_meta: bool = False) -> None:
-        """Forget a task that stands, with all that the target has on record of it, as DM does: a task of its name
-        begins anew. `force`: one that runs too, or whose target is gone. `keep_meta`: the records stay, and a task of
-        its name goes on there."""
+        """Delete a task that does not run, and its records in the target, as DM does.
+
+        A task of its name then begins anew. `force`: also a task that runs, or whose target can't be reached.
+        `keep_meta`: the records stay, and a task of its name continues with them.
+        """
         there(task_name)
         running = [row.source for row in master.cluster.state.of_task(task_name) if row.stage == "Running"]
         if running and not force:
@@ -135,7 +155,7 @@ def task_routes(master: Master) -> APIRouter:
     @router.get("/{task_name}/status")
     @needs(Role.VIEWER)
     def task_status(task_name: str, source_name_list: str = "") -> dict[str, Any]:
-        """The task on each of its sources."""
+        """List the status of the task on each of its sources."""
         there(task_name)
         return listed(_statuses(task_name, reports(task_name, [one for one in source_name_list.split(",") if one])))
 
@@ -171,7 +191,7 @@ def task_routes(master: Master) -> APIRouter:
 
 
 def _statuses(task: str, reports: dict[str, SourceReport]) -> list[dict[str, Any]]:
-    """DM's status of a task on each source, with its names of fields."""
+    """Return DM's status of a task on each source, with its names of fields."""
     found = []
     for source, report in reports.items():
         for one in report.sub_task_status:
@@ -195,3 +215,108 @@ def _status(source: str, worker: str, status: SubTaskStatus) -> dict[str, Any]:
         if told is not None:
             form[f"{unit}_status"] = told.model_dump(mode="json")
     return form | ({"error_msg": "; ".join(error.message for error in errors)} if errors else {})
+
+
+# `/api/v1/tasks/…/sources/…`: the tables that a task takes of a source, where they go, their structures on record.
+
+
+class Structure(BaseModel):
+    """The new structure of a tracked table, from SQL or from either end."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    schema_source: Literal["sql", "upstream", "downstream"] = "sql"
+    sql_content: str = ""
+    flush: bool = True
+    sync: bool = True
+
+
+def task_table_routes(master: Master) -> APIRouter:
+    """Return the routes of DM's REST for the tables of a task."""
+    router = APIRouter(prefix="/api/v1/tasks", tags=["task"], route_class=LeaderRoute)
+
+    @router.get("/{task_name}/sources/{source_name}/migrate_targets")
+    @needs(Role.VIEWER)
+    def migrate_targets(
+        task_name: str, source_name: str, schema_pattern: str = "*", table_pattern: str = "*"
+    ) -> dict[str, Any]:
+        """List the tables of the source, each with its target table."""
+        config, names = _taken(master, task_name, source_name)
+        rules = Router(config.routes, config.case_sensitive)
+        pairs = []
+        for name in names:
+            if fnmatchcase(name.schema, schema_pattern) and fnmatchcase(name.table, table_pattern):
+                to = rules.route(name)
+                pairs.append(
+                    {
+                        "source_schema": name.schema,
+                        "source_table": name.table,
+                        "target_schema": to.schema,
+                        "target_table": to.table,
+                    }
+                )
+        return listed(pairs)
+
+    @router.get("/{task_name}/sources/{source_name}/schemas")
+    @needs(Role.VIEWER)
+    def task_schemas(task_name: str, source_name: str) -> list[str]:
+        """List the schemas of the source that the task takes tables of."""
+        return sorted({name.schema for name in _taken(master, task_name, source_name)[1]})
+
+    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}")
+    @needs(Role.VIEWER)
+    def task_tables(task_name: str, source_name: str, schema_name: str) -> list[str]:
+        """List the tables of a schema that the task takes."""
+        return [name.table for name in _taken(master, task_name, source_name)[1] if name.schema == schema_name]
+
+    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
+    @needs(Role.VIEWER)
+    def get_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> dict[str, Any]:
+        """Return the structure of a tracked table."""
+        sql = _structure(master, "list", task_name, source_name, TableName(schema_name, table_name))
+        return {"schema_name": schema_name, "table_name": table_name, "schema_create_sql": sql}
+
+    @router.put("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
+    @needs(Role.OPERATOR)
+    def set_structure(task_name: str, source_name: str, schema_name: str, table_name: str, body: Structure) -> None:
+        """Set the structure of a table that is tracked; the task has to be paused."""
+        _structure(
+            master,
+            "update",
+            task_name,
+            source_name,
+            TableName(schema_name, table_name),
+            schema_text=body.sql_content if body.schema_source == "sql" else "",
+            from_source=body.schema_source == "upstream",
+            from_target=body.schema_source == "downstream",
+        )
+
+    @router.delete(
+        "/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}", status_code=status.HTTP_204_NO_CONTENT
+    )
+    @needs(Role.OPERATOR)
+    def drop_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> None:
+        """Forget the structure of a table that is tracked."""
+        _structure(master, "delete", task_name, source_name, TableName(schema_name, table_name))
+
+    return router
+
+
+def _taken(master: Master, task: str, source: str) -> tuple[SubtaskConfig, list[TableName]]:
+    """Return the subtask, and the tables of the source's present ones that it takes. Asks the source."""
+    state = master.cluster.state
+    row = state.subtasks.get((task, source))
+    if row is None:
+        raise ClusterError("CLUSTER-017", values={"task": task})
+    config = subtask_config(state, row)
+    allowed = allow_list(config)
+    with session(to_endpoint(config.source.database), "source") as connection:
+        return config, [name for name in table_names(connection) if allowed.allows(name)]
+
+
+def _structure(
+    master: Master, op: Literal["list", "update", "delete"], task: str, source: str, table: TableName, **more: Any
+) -> str:
+    """Return the answer of `binlog-schema` for one table. Raises ClusterError CLUSTER-016 where it refuses."""
+    request = BinlogSchema(op=op, task=task, sources=(source,), database=table.schema, table=table.table, **more)
+    return str(done(master.binlog_schema(request))["sources"][0]["msg"])

@@ -8,6 +8,18 @@
   let lost = false;
   let frozen = false;
 
+  const clock = (time) => new Date(time * 1000).toISOString().slice(11, 16);
+  const second = (time) => new Date(time * 1000).toISOString().slice(11, 19);
+  const span = (seconds) => seconds < 90 ? `${seconds} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min`
+    : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
+  const ago = () => document.querySelectorAll("time.since").forEach((time) => {
+    const seconds = Math.round((Date.now() - Date.parse(time.dateTime)) / 1000);
+    if (seconds >= 0) time.dataset.ago = ` (${span(seconds)} ago)`;
+  });
+  ago();
+  setInterval(ago, 10000);
+  document.addEventListener("htmx:afterSettle", ago);
+
   const age = () => {
     if (!link) return;
     const seconds = at ? Math.max(0, Math.round(Date.now() / 1000 - at)) : null;
@@ -15,21 +27,48 @@
     const text = lost ? `✖ connection lost, figures are ${old}` : frozen ? `◐ frozen, ${old}` : `● live, ${old}`;
     if (link.textContent !== text) link.textContent = text;
     link.dataset.kind = lost ? "error" : frozen ? "waits" : "fine";
+    const told = document.getElementById("lost");
+    if (told.hidden === lost) {
+      told.textContent = lost ? `✖ The master does not answer. The figures below are of ${clock(at)} UTC. The page tries again by itself.` : "";
+      told.hidden = !lost;
+    }
   };
 
   const live = () => document.getElementById("live");
   if (live() && window.EventSource) {
-    let first = true;
-    const source = new EventSource(`${root}stream`);
-    const read = (event) => { at = JSON.parse(event.data).at; lost = false; age(); };
+    let shown = body.dataset.number;
+    const source = new EventSource(`${root}stream?${body.dataset.watches}`);
+    const rest = location.pathname.slice(new URL(root, location.href).pathname.length) + location.search;
+    const moveTo = (master) => location.replace(`${location.protocol}//${master}/ui/${rest}`);
+    const read = (event) => {
+      const told = JSON.parse(event.data);
+      if (told.leader && !frozen) moveTo(told.leader);
+      at = told.at; lost = false; age();
+    };
     source.addEventListener("alive", read);
     source.addEventListener("state", (event) => {
       read(event);
-      if (!first && !frozen && live()) htmx.trigger(live(), "refresh");
-      first = false;
+      if (event.lastEventId !== shown && !frozen && live()) htmx.trigger(live(), "refresh");
+      shown = event.lastEventId;
     });
     source.onerror = () => { lost = true; age(); };
     setInterval(age, 1000);
+    /* A master that is gone is asked again by the browser itself; meanwhile the one that leads now is looked for. */
+    const answer = async (where) => {
+      try {
+        return (await fetch(`${where}leads`, { cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(3000) })).status;
+      } catch { return 0; }
+    };
+    const masters = body.dataset.masters.split(" ").filter(Boolean);
+    let seeking = false;
+    setInterval(async () => {
+      if (!lost || frozen || seeking) return;
+      seeking = true;
+      for (const master of masters)
+        if (await answer(`${location.protocol}//${master}/ui/`) === 204 && lost) moveTo(master);
+      if (source.readyState === EventSource.CLOSED && await answer(root)) location.reload();
+      seeking = false;
+    }, 3000);
     const button = document.getElementById("freeze");
     button.hidden = false;
     button.addEventListener("click", () => {
@@ -43,10 +82,13 @@
   /* What the reader has opened stays open, and what is typed stays typed. */
   if (window.Idiomorph) {
     Idiomorph.defaults.ignoreActiveValue = true;
-    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => !(name === "open" && node.tagName === "DETAILS");
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => name !== "data-ago" && !(name === "open" && node.tagName === "DETAILS");
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (node) => !(node.classList && node.classList.contains("chart"));
   }
 
+  const help = document.getElementById("help");
+  help.hidden = false;
+  help.addEventListener("click", () => document.getElementById("keys").showModal());
   let awaits = "";
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
@@ -56,6 +98,7 @@
       event.preventDefault();
       document.querySelector("input[type=search]").focus();
     } else if (event.key === "?") document.getElementById("keys").showModal();
+    else if (event.key === "f" && live()) document.getElementById("freeze").click();
     else if (event.key === "j" || event.key === "k") {
       const links = [...document.querySelectorAll("#live tbody a:first-of-type")];
       const next = links.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
@@ -65,33 +108,52 @@
   });
 
   const hues = () => getComputedStyle(document.documentElement);
-  const strokes = ["--line1", "--line2", "--line3", "--line4"];
-  const dashes = [[], [6, 4], [2, 3], [8, 3, 2, 3]];
+  const strokes = ["--line1", "--line2", "--line3", "--line4", "--line5", "--line6"];
+  const dashes = [[], [6, 4], [2, 3], [8, 3, 2, 3], [12, 4], [1, 5]];
+  const theme = matchMedia("(prefers-color-scheme: dark)");
   const draw = async (place) => {
     const answer = await fetch(place.dataset.from, { headers: { accept: "application/json" } });
     if (!answer.ok) return;
     const found = await answer.json();
-    const names = Object.keys(found).sort();
-    const which = Number(place.dataset.column);
-    const times = [...new Set(names.flatMap((name) => found[name].map((point) => point[0])))].sort((a, b) => a - b);
+    const { names: only, without, column: which, least } = place.dataset;
+    const from = Date.now() / 1000 - 60 * Number(document.getElementById("charts").dataset.minutes);
+    const names = Object.keys(found).filter((name) => (!only || name === only) && name !== without).sort();
+    const points = (name) => found[name].filter((point) => point[0] >= from);
+    const times = [...new Set(names.flatMap((name) => points(name).map((point) => point[0])))].sort((a, b) => a - b);
     const columns = names.map((name) => {
-      const by = new Map(found[name].map((point) => [point[0], point[which]]));
+      const by = new Map(points(name).map((point) => [point[0], point[which]]));
       return times.map((time) => by.get(time) ?? null);
     });
-    const axis = { stroke: hues().getPropertyValue("--quiet"), grid: { stroke: hues().getPropertyValue("--rule") } };
-    const clock = (time) => new Date(time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-    const along = { ...axis, values: (_, splits) => splits.map(clock) };
+    if (times.length < 2) {
+      if (!place.plot) place.textContent = "There are not enough points yet. The master keeps one every 10 s, for two hours.";
+      return;
+    }
+    const shape = [names.join("\n"), place.clientWidth, theme.matches].join("\n");
+    const data = [times, ...columns];
+    if (place.plot && place.shape === shape) {
+      const { min, max } = place.plot.scales.x, old = place.plot.data[0];
+      const zoomed = min > old[0] || max < old[old.length - 1];
+      place.plot.setData(data, !zoomed);
+      if (zoomed) place.plot.setScale("x", { min, max });
+      return;
+    }
+    const axis = { stroke: hues().getPropertyValue("--quiet"), grid: { stroke: hues().getPropertyValue("--rule"), width: 1 } };
+    const along = { ...axis, values: (_, splits) => splits.map(splits.length > 1 && splits[1] - splits[0] < 60 ? second : clock) };
+    const last = (plot) => { if (plot.cursor.idx == null) plot.setLegend({ idx: plot.data[0].length - 1 }, false); };
     const options = {
       width: place.clientWidth, height: 190, axes: [along, { ...axis, size: 60 }],
-      scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 1) * 1.1] } },
-      series: [{ value: (_, time) => (time ? clock(time) : "") }, ...names.map((name, at) => ({
-        label: name, stroke: hues().getPropertyValue(strokes[at % 4]), width: 2, dash: dashes[at % 4], spanGaps: false,
+      tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
+      scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, Number(least || 1)) * 1.1] } },
+      series: [{ label: "At", value: (_, time) => (time ? clock(time) : "") }, ...names.map((name, at) => ({
+        label: name, stroke: hues().getPropertyValue(strokes[at % 6]), width: 2, dash: dashes[at % 6], spanGaps: false,
       }))],
+      hooks: { draw: [last], setCursor: [last] },
     };
     if (place.plot) place.plot.destroy();
     place.textContent = "";
-    if (times.length < 2) place.textContent = "Not enough points yet: one is kept every 10 s, for two hours.";
-    else place.plot = new uPlot(options, [times, ...columns], place);
+    place.classList.add("drawn");
+    place.plot = new uPlot(options, data, place);
+    place.shape = shape;
   };
   const charts = () => document.querySelectorAll(".chart").forEach((place) => { if (!frozen) draw(place).catch(() => {}); });
   charts();

@@ -1,0 +1,118 @@
+"""`unshard cutover`: the guided end of a migration."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+
+import typer
+
+from unshard.cli.compare import CANNOT_TELL, CompareSubject, CompareWish, signals, spark_session, task_subject
+from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
+from unshard.compare.places import SourceWatch
+from unshard.compare.report import report_form, report_lines, write_report
+from unshard.compare.result import ComparisonOutcome
+from unshard.compare.run import CompareSettings
+from unshard.config.files import load_files
+from unshard.errors import UnshardError, told_together
+from unshard.log import LogSettings, configure
+from unshard.spark.address import check_java
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverWish:
+    """The words of the command. `report` and `state` None: named by the task. `ask` answers a question."""
+
+    ask: Callable[[str], bool]
+    settings: CutoverSettings = field(default_factory=CutoverSettings)
+    compare: CompareSettings = field(default_factory=CompareSettings)
+    report: Path | None = None
+    state: Path | None = None
+    back: bool = False
+    as_json: bool = False
+    log: Path = Path("unshard-cutover.log")
+    quiet: bool = False
+
+
+def cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
+    """Run the steps, write the report and print it; return the exit code. An error is printed on stderr."""
+    try:
+        return _cut_over(task, sources, wish)
+    except UnshardError as error:
+        typer.echo(str(error), err=True)
+    except ExceptionGroup as group:
+        typer.echo(told_together(group), err=True)
+    return CANNOT_TELL
+
+
+def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
+    def tell(line: str) -> None:
+        if not wish.quiet:
+            typer.echo(line, err=True)
+
+    files = load_files(task, sources)
+    name = files.task.name
+    subject = task_subject(files, CompareWish())
+    watches = [SourceWatch(side, subject.target, subject.meta) for side in subject.sides]
+    file = wish.state or Path(f"unshard-cutover-{name}.state.json")
+    record = CutoverRecord.load(file, name, f"{subject.target.host}:{subject.target.port}")
+    if wish.back:
+        return _go_back(watches, record, file)
+    configure(LogSettings(wish.log))
+    check_java(subject.spark.master)
+    command = shlex.join([str(task), *(word for path in sources for word in ("-s", str(path)))])
+    stop = Event()
+    with signals(stop, tell) as listen:
+
+        def compare(ranges: Path) -> ComparisonOutcome:
+            with spark_session(subject, wish.log, tell, listen) as session:
+                return subject.compare(_with_state(wish.compare, ranges), session, tell, stop)
+
+        def agreed(names: Sequence[str]) -> bool:
+            return wish.ask(f"Has everybody stopped to write to {', '.join(names)}?")
+
+        steps = Cutover(watches, wish.settings, file, record, compare, agreed, tell, stop.is_set)
+        try:
+            proof = steps.run()
+        except UnshardError:
+            _tell_of_read_only(steps.record, command, tell)
+            raise
+        if proof is None or stop.is_set():
+            tell("not cut over; the same command goes on from here")
+            _tell_of_read_only(steps.record, command, tell)
+            return CANNOT_TELL
+    prefix = wish.report or Path(f"unshard-cutover-{name}")
+    return _show(proof, subject, command, prefix, wish)
+
+
+def _with_state(settings: CompareSettings, ranges: Path) -> CompareSettings:
+    return replace(settings, state=ranges)
+
+
+def _show(proof: CutoverProof, subject: CompareSubject, command: str, prefix: Path, wish: CutoverWish) -> int:
+    text, form = write_report(prefix, proof, subject.sides, command)
+    if wish.as_json:
+        typer.echo(json.dumps(report_form(proof, subject.sides, command), indent=2, ensure_ascii=False))
+    else:
+        for line in report_lines(proof, subject.sides, command):
+            typer.echo(line)
+        typer.echo(f"the report is in {text} and {form}")
+    return proof.outcome.exit_code
+
+
+def _tell_of_read_only(record: CutoverRecord, command: str, tell: Callable[[str], None]) -> None:
+    if record.read_only:
+        names = ", ".join(sorted(record.read_only))
+        tell(f"{names}: read-only; to let them be written to again: unshard cutover {command} --back")
+
+
+def _go_back(watches: Sequence[SourceWatch], record: CutoverRecord, file: Path) -> int:
+    done = go_back(watches, record)
+    file.unlink(missing_ok=True)
+    for line in done or ["nothing to do: this cut-over has made no source read-only"]:
+        typer.echo(line)
+    return 0

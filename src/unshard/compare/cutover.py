@@ -1,0 +1,270 @@
+"""`unshard cutover`: the end of a migration, step by step, and the proof that the target has all.
+
+| step | it goes on when |
+|---|---|
+| catch up | the target has all that the sources had a moment ago |
+| writers | the user says that nobody writes to the sources any more, or they are read-only |
+| rest | the sources' binlogs stay where they are for some seconds: these are the ends |
+| arrive | the checkpoint of each source is at its end |
+| compare | all rows are equal, and the binlogs are at their ends still |
+
+What outlasts the process is in a file (`CutoverRecord`): what `read_only` was in the sources, written before
+it is changed, and the ends, so that a comparison that was interrupted goes on after its last range. Each step may run
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import MySQLdb
+
+from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
+from unshard.compare.result import ComparisonOutcome
+from unshard.crash_point import reach
+from unshard.errors import CompareError, Where
+from unshard.model.position import Location, Position
+from unshard.mysql.connection import rows, session
+from unshard.mysql.flavour import current_location, identify
+from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore
+
+VERSION = 1
+SHORT_LAG_SECONDS = 40.0
+"""A wait that is as short shows that the task keeps up: it saves its checkpoint every 30 s where it changes no row."""
+
+_LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverEnd:
+    """The end of a source's binlog, with the GTID set of all events before it."""
+
+    server: str
+    position: str
+    gtid: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON form, which `from_dict` reads."""
+        return {"server": self.server, "position": self.position, "gtid": self.gtid}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, str]) -> CutoverEnd:
+        """Read the form of `to_dict`."""
+        return cls(form["server"], form["position"], form["gtid"])
+
+    @property
+    def place(self) -> LogPlace:
+        """Server and position together."""
+        return LogPlace(self.server, Position.parse(self.position))
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverRecord:
+    """The state kept in a file. `read_only`: by source, its variables before the cut-over has changed them."""
+
+    task: str
+    target: str
+    read_only: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ends: Mapping[str, CutoverEnd] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """Write the record in place of the file. Raises CompareError COMPARE-018."""
+        ends = {source: end.to_dict() for source, end in self.ends.items()}
+        kept = {source: dict(settings) for source, settings in self.read_only.items()}
+        form = {"version": VERSION, "task": self.task, "target": self.target, "read_only": kept, "ends": ends}
+        beside = path.with_name(f"{path.name}.new")
+        try:
+            beside.write_text(json.dumps(form, indent=2) + "\n")
+            beside.replace(path)
+        except OSError as error:
+            raise _unusable(path, str(error)) from None
+
+    @classmethod
+    def load(cls, path: Path, task: str, target: str) -> CutoverRecord:
+        """Return the record of this task's cut-over; an empty one where there is no file.
+
+        Raises CompareError COMPARE-018 for another task's record, and for a file that holds none.
+        """
+        try:
+            form: dict[str, Any] = json.loads(path.read_text())
+            if form["version"] != VERSION:
+                raise _unusable(path, f"it is of version {form['version']}")
+            ends = {source: CutoverEnd.from_dict(end) for source, end in form["ends"].items()}
+            found = cls(form["task"], form["target"], form["read_only"], ends)
+        except FileNotFoundError:
+            return cls(task, target)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _unusable(path, f"it can't be read ({error})") from None
+        if (found.task, found.target) != (task, target):
+            raise _unusable(path, f"it is of task {found.task} into {found.target}")
+        return found
+
+
+def _unusable(path: Path, fault: str) -> CompareError:
+    return CompareError("COMPARE-018", Where(file=str(path)), values={"file": str(path), "fault": fault})
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverProof:
+    """The result of a cut-over: the comparison, and the ends of the sources' binlogs while it was made."""
+
+    task: str
+    target: str
+    ends: Mapping[str, CutoverEnd]
+    read_only: Mapping[str, Mapping[str, str]]
+    outcome: ComparisonOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class CutoverSettings:
+    """`wait_seconds` bounds each wait for the task; `rest_seconds`: how long the binlogs must stay where they are."""
+
+    read_only: bool = False
+    wait_seconds: float = 3600.0
+    rest_seconds: float = 5.0
+
+
+@dataclass(slots=True)
+class Cutover:
+    """The steps of one cut-over. `compare` compares all rows, with its progress in the file that it is given.
+
+    `agreed` is asked whether nobody writes to these sources any more.
+    """
+
+    watches: Sequence[SourceWatch]
+    settings: CutoverSettings
+    file: Path
+    record: CutoverRecord
+    compare: Callable[[Path], ComparisonOutcome]
+    agreed: Callable[[Sequence[str]], bool]
+    tell: Callable[[str], None]
+    stopped: Callable[[], bool]
+
+    @property
+    def ranges(self) -> Path:
+        """The file with the comparison's progress."""
+        return self.file.with_name(f"{self.file.name}.ranges")
+
+    def run(self) -> CutoverProof | None:
+        """Run all steps. Return None where the user says no, or it is stopped.
+
+        Raises CompareError, SourceError, TargetError.
+        """
+        for watch in self.watches:
+            if not watch.followed:
+                raise CompareError("COMPARE-019", Where(watch.side.source))
+        self.tell("step 1 of 5: waiting until the target has what the sources have")
+        self._catch_up()
+        if self.stopped() or not self._quiet_writers():
+            return None
+        self.tell(f"step 3 of 5: looking whether the sources rest, for {self.settings.rest_seconds:g} s")
+        ends = self._rest()
+        if ends != self.record.ends:
+            self.ranges.unlink(missing_ok=True)  # what was compared before that is not what there is now
+            reach("cutover-ends-before")
+            self._keep(replace(self.record, ends=ends))
+            reach("cutover-ends-after")
+        self.tell("step 4 of 5: waiting until the target is at their last positions")
+        self._wait({source: end.place for source, end in ends.items()}, self.settings.wait_seconds)
+        if self.stopped():
+            return None
+        self.tell("step 5 of 5: comparing all rows")
+        outcome = self.compare(self.ranges)
+        self._check_still(ends)
+        return CutoverProof(self.record.task, self.record.target, ends, self.record.read_only, outcome)
+
+    def _catch_up(self) -> None:
+        """Wait until the task lags by less than SHORT_LAG_SECONDS."""
+        deadline = time.monotonic() + self.settings.wait_seconds
+        while not self.stopped():
+            begun = time.monotonic()
+            self._wait(newest_places(self.watches), deadline - begun)
+            if time.monotonic() - begun <= SHORT_LAG_SECONDS:
+                return
+
+    def _wait(self, places: Mapping[str, LogPlace | None], seconds: float) -> None:
+        passed = wait_until_passed(self.watches, places, time.monotonic() + seconds, self.stopped)
+        for source, place in places.items():
+            if source not in passed and not self.stopped():
+                text = str(place.position) if place is not None else "the end"
+                values = {"place": text, "seconds": self.settings.wait_seconds}
+                raise CompareError("COMPARE-016", Where(source), values=values)
+
+    def _quiet_writers(self) -> bool:
+        names = [watch.side.source for watch in self.watches]
+        if not self.settings.read_only:
+            self.tell("step 2 of 5: the writers of the sources have to stop")
+            return self.agreed(names)
+        self.tell("step 2 of 5: making the sources read-only")
+        for watch in self.watches:
+            self._make_read_only(watch)
+        return True
+
+    def _make_read_only(self, watch: SourceWatch) -> None:
+        source = watch.side.source
+        with session(watch.side.endpoint, "source") as connection:
+            if source not in self.record.read_only:
+                before = read_only_settings(connection)
+                self._keep(replace(self.record, read_only={**self.record.read_only, source: before}))
+            reach("cutover-read-only-before")
+            try:
+                set_read_only(connection)
+            except MySQLdb.Error as error:
+                cause = f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
+                raise CompareError("COMPARE-017", Where(source), cause=cause) from error
+            reach("cutover-read-only-after")
+
+    def _keep(self, record: CutoverRecord) -> None:
+        record.save(self.file)
+        self.record = record
+
+    def _rest(self) -> dict[str, CutoverEnd]:
+        """Return the ends of the binlogs after `rest_seconds` without a write. Raises CompareError COMPARE-015."""
+        ends = {watch.side.source: end_of(watch) for watch in self.watches}
+        deadline = time.monotonic() + self.settings.rest_seconds
+        while time.monotonic() < deadline and not self.stopped():
+            time.sleep(_LOOK_SECONDS)
+            self._check_still(ends)
+        return ends
+
+    def _check_still(self, ends: Mapping[str, CutoverEnd]) -> None:
+        for source, place in newest_places(self.watches).items():
+            end = ends[source].place
+            if place is None or place != end:
+                after = str(place.position) if place is not None else "nowhere"
+                values = {"before": str(end.position), "after": after}
+                raise CompareError("COMPARE-015", Where(source), values=values)
+
+
+def end_of(watch: SourceWatch) -> CutoverEnd:
+    """Return the end of the source's binlog now. Raises SourceError; CompareError COMPARE-019 where it has none."""
+    with session(watch.side.endpoint, "source") as connection:
+        server = identify(connection)
+        found: Location | None = current_location(connection, server)
+    if found is None:
+        raise CompareError("COMPARE-019", Where(watch.side.source))
+    return CutoverEnd(server.uuid, str(found.position), found.gtid)
+
+
+def go_back(watches: Sequence[SourceWatch], record: CutoverRecord) -> list[str]:
+    """Give the sources the `read_only` that they had. Return the statements that were run.
+
+    Raises SourceError; CompareError COMPARE-017.
+    """
+    done = []
+    for watch in watches:
+        source = watch.side.source
+        for statement in statements_to_restore(record.read_only.get(source, {})):
+            with session(watch.side.endpoint, "source") as connection:
+                try:
+                    rows(connection, statement)
+                except MySQLdb.Error as error:
+                    raise CompareError("COMPARE-017", Where(source), cause=str(error.args[-1])) from error
+            reach("cutover-back-after")
+            done.append(f"{source}: {statement}")
+    return done

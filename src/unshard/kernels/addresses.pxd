@@ -1,7 +1,0 @@
-# cython: language_level=3
-# The readers of addresses.py.
-from unshard.kernels.columns cimport Bytes, Sink
-
-cdef Bytes read_uuid(Sink column, Bytes at, Bytes end) noexcept
-cdef Bytes read_inet4(Sink column, Bytes at, Bytes end) noexcept
-cdef Bytes read_inet6(Sink column, Bytes at, Bytes end) noexcept

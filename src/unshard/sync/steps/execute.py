@@ -1,0 +1,243 @@
+"""Runs the statements of a chunk in the caller's transaction: what each one did, and what the target refuses.
+
+Finds the rows that an UPDATE or DELETE does not find, and locks those that exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, TypeVar
+
+import MySQLdb
+
+from unshard.errors import SyncError, TargetError, UnshardError, Where
+from unshard.model.change import Op
+from unshard.mysql.failures import Failure, failure_of, is_transient
+from unshard.sync.batch.plan import BatchPlan, TargetPlan
+from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
+from unshard.sync.steps.merge import Chunk, Keys, Statement
+from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values, with_numbers
+from unshard.target.transactions import TOO_LARGE
+
+DUPLICATE = 1062
+NO_TABLE = 1146
+CHANGED = "SYNC-073"
+T = TypeVar("T")
+_COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
+
+
+def write_statements(connection: Any, piece: Chunk, plan: BatchPlan, asked: Collection[int]) -> Ledger:
+    """Run the statements; for targets in `asked` the rows are looked for before they are changed. Return the counts.
+
+    Raises SyncError, after a rollback: SYNC-003 for a duplicate key, SYNC-010 for a table that is not there, SYNC-004
+    for another refusal, SYNC-073 for a value that the target would change, SYNC-048 for a row that is not found, where
+    the plan says so; TargetError TARGET-007 as `_refuse_shared`; MySQLdb.Error for what may pass, or is too large for
+    the target.
+    """
+    targets = plan.targets()
+    entries: list[Ledger] = []
+    start = piece.start
+    for statement in piece.statements:
+        target = targets[statement.target]
+        if statement.upsert and target.locked_upserts:
+            found = _execute_locked(connection, statement, target, plan, partial(_part, piece, start))
+        else:
+            found = _execute(connection, statement, target, plan, ask=target.id in asked)
+        entries.append({target.id: found})
+        start += statement.rows
+    return add_up(entries)
+
+
+def _part(piece: Chunk, start: int, first: int, last: int) -> tuple[Statement, ...]:
+    """Return the statements for changes `first` to `last` of the one that begins with the piece's change `start`."""
+    return piece.part(start + first, start + last).statements
+
+
+def _execute_locked(
+    connection: Any,
+    statement: Statement,
+    target: TargetPlan,
+    plan: BatchPlan,
+    part: Callable[[int, int], tuple[Statement, ...]],
+) -> RowCounts:
+    """Run an upsert for those of its rows that exist, which are locked first; the others are counted as missing."""
+    keys, counts = statement.keys, RowCounts()
+    assert keys is not None
+    for first, last, there in _answered(connection, target, plan, lambda: lock_rows(connection, keys)):
+        if there:
+            for one in (statement,) if last - first == len(keys) else part(first, last):
+                counts += _execute(connection, one, target, plan, ask=False)
+            continue
+        example = example_of(keys, first)
+        if plan.on_missing_row == "stop":
+            connection.query(b"ROLLBACK")
+            raise _not_found(statement, target, plan, last - first, example)
+        counts += entry_of(statement.op, last - first, last - first, example)
+    return counts
+
+
+def _answered(connection: Any, target: TargetPlan, plan: BatchPlan, question: Callable[[], T]) -> T:
+    """Return the server's answer. What it refuses for good is rolled back and raised as SyncError."""
+    try:
+        return question()
+    except MySQLdb.Error as error:
+        if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
+            raise
+        connection.query(b"ROLLBACK")
+        raise _refusal(error, target, plan) from error
+
+
+def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> RowCounts:
+    keys = statement.keys
+    lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
+    answer = _answered(connection, target, plan, lambda: _run(connection, statement, target))
+    if answer.warnings and statement.op is not Op.DELETE:
+        _refuse_changed(connection, statement, target, plan)
+    if statement.may_miss == statement.rows:
+        missing = 0
+    elif statement.upsert:
+        records, duplicates = _counts(answer.info)
+        missing = records - duplicates
+    elif statement.op in (Op.INSERT, Op.INSERT_SET):
+        missing = 0
+    else:
+        missing = max(0, statement.rows - statement.may_miss - answer.found)
+    if not missing or keys is None:
+        return entry_of(statement.op, statement.rows)
+    if len(keys) == 1:
+        lost = 0
+    example = example_of(keys, lost) if lost is not None else ""
+    if plan.on_missing_row == "stop" and (example or ask):
+        connection.query(b"ROLLBACK")
+        raise _not_found(statement, target, plan, missing, example)
+    return entry_of(statement.op, statement.rows, missing, example)
+
+
+def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missing: int, key: str) -> SyncError:
+    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+    text = statement.sql[:EXAMPLE_LENGTH].decode("utf-8", "backslashreplace")
+    cause = f"{missing} of the {statement.rows} rows of: {text}{'…' if len(statement.sql) > EXAMPLE_LENGTH else ''}"
+    return SyncError(
+        "SYNC-048", where, cause=cause, values={"kind": statement.op.name, "key": key or "one of the list"}
+    )
+
+
+def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAnswer:
+    """Run the statement and return the server's answer. Warnings about ENUM error values are not counted.
+
+    Raises MySQLdb.Error, and then the statement has changed nothing.
+    """
+    sql = with_numbers(statement.sql, target.zeros) if target.zeros and statement.op is Op.UPDATE else statement.sql
+    try:
+        return query(connection, sql)
+    except MySQLdb.Error as error:
+        if error.args[0] != CUT or not target.enums:
+            raise
+        _refuse_shared(connection, statement)
+        answer = query_with_error_values(connection, sql, target.enums)
+        if answer is None:
+            raise
+        return answer._replace(warnings=0)
+
+
+def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> None:
+    """Raise SyncError SYNC-073, after a rollback, where the server warns that it stored a value it was not given."""
+    _refuse_shared(connection, statement)
+    if cause := changed_value(connection):
+        connection.query(b"ROLLBACK")
+        where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+        raise SyncError(CHANGED, where, cause=cause)
+
+
+def _refuse_shared(connection: Any, statement: Statement) -> None:
+    """Raise TargetError TARGET-007 for statements that share a text, so that they are run one by one.
+
+    Their warnings can't be distinguished.
+    """
+    if statement.op is Op.UPDATE and statement.rows > 1 and not statement.upsert:
+        connection.query(b"ROLLBACK")
+        raise TargetError(TOO_LARGE, cause="statements that share a text can't tell their warnings")
+
+
+def _counts(info: bytes) -> tuple[int, int]:
+    """Return the records and duplicates of a multi-row INSERT."""
+    match = _COUNTS.search(info)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _refusal(error: MySQLdb.Error, target: TargetPlan, plan: BatchPlan) -> UnshardError:
+    number, text = error.args[0], error.args[-1]
+    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+    code = {DUPLICATE: "SYNC-003", NO_TABLE: "SYNC-010"}.get(number, "SYNC-004")
+    return SyncError(code, where, cause=f"{number}: {text}")
+
+
+# Finds the rows that an UPDATE or DELETE does not find, and locks those that exist.
+
+
+EXAMPLE_LENGTH = 200
+
+
+def first_missing(connection: Any, keys: Keys) -> int | None:
+    """Return the number of the first key that no row has, within the connection's transaction; None: all have one.
+
+    Halves the list while a half finds fewer rows than it has keys, so it asks once for each doubling of the list's
+    length.
+    """
+    first, last = 0, len(keys)
+    if _found(connection, keys, first, last) >= last - first:
+        return None
+    while last - first > 1:
+        middle = (first + last) // 2
+        if _found(connection, keys, first, middle) < middle - first:
+            last = middle
+        else:
+            first = middle
+    return first
+
+
+def lock_rows(connection: Any, keys: Keys) -> list[tuple[int, int, bool]]:
+    """Lock the rows of the keys, which are all different, until the connection's transaction ends.
+
+    Returns runs of keys in order, as (first, last, whether their rows exist): the rows of a run exist all, or none
+    does. Halves the list where only some exist.
+    """
+    runs: list[tuple[int, int, bool]] = []
+    waiting = [(0, len(keys))]
+    while waiting:
+        first, last = waiting.pop()
+        found = _count(connection, lock_query(keys, first, last))
+        if found in (0, last - first):
+            runs.append((first, last, found > 0))
+        else:
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+    return runs
+
+
+def example_of(keys: Keys, number: int) -> str:
+    """Return the condition that finds the row of that number, for people: shortened, and with invalid bytes escaped."""
+    text = keys.where(number, number + 1).decode("utf-8", "backslashreplace")
+    return text if len(text) <= EXAMPLE_LENGTH else text[: EXAMPLE_LENGTH - 1] + "…"
+
+
+def lock_query(keys: Keys, first: int, last: int) -> bytes:
+    """Return the query that locks the rows of keys `first` to `last`, and counts them."""
+    return _count_query(keys, first, last) + b" FOR UPDATE"
+
+
+def _count_query(keys: Keys, first: int, last: int) -> bytes:
+    table = keys.target.name.quoted.encode()
+    return b"SELECT COUNT(*) FROM " + table + b" WHERE " + keys.where(first, last)
+
+
+def _found(connection: Any, keys: Keys, first: int, last: int) -> int:
+    return _count(connection, _count_query(keys, first, last))
+
+
+def _count(connection: Any, query: bytes) -> int:
+    connection.query(query)
+    ((count,),) = connection.store_result().fetch_row(maxrows=0)
+    return int(count)

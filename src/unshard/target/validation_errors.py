@@ -1,0 +1,280 @@
+"""The rows that continuous validation has found to differ, and questions about them between the validators of a task.
+
+The rows are in DM's table, with its states and kinds:
+
+| state | means |
+|---|---|
+| 1 new | the row differs |
+| 2 ignored | a user has accepted it; it is not looked at again by itself |
+| 3 resolved | a later look has found the row right, or a user has said so |
+
+A row that is resolved stays on record. Where it differs again it is new again, and counts how often it was.
+
+A row of a merged table that a source lacks may be another source's. The validator that finds it puts a question to each
+other source, and takes the row for wrong only where all have answered that they lack it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.target.meta import MetaTables
+from unshard.target.validation import Key, PendingKey, row_pk
+
+Row = dict[str, str | None]
+
+
+class ErrorState(IntEnum):
+    """DM's numbers."""
+
+    NEW = 1
+    IGNORED = 2
+    RESOLVED = 3
+
+
+class ErrorKind(IntEnum):
+    """DM's numbers, and one of ours: COLLISION, rows of several source tables have one key of the target."""
+
+    EXTRA = 0
+    MISSING = 1
+    CHANGED = 2
+    COLLISION = 3
+
+    @property
+    def words(self) -> str:
+        """DM's words."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    ErrorKind.EXTRA: "Deleted rows exist",
+    ErrorKind.MISSING: "Expected rows not exist",
+    ErrorKind.CHANGED: "Column data not matched",
+    ErrorKind.COLLISION: "Several source rows have the key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """A row that differs. `row` is what the source has, as the target should hold it, `found` what the target has.
+
+    `place` is how far the source's binlog was applied when the row was judged. `columns` differ.
+    """
+
+    origin: TableName
+    target: TableName
+    key: Key
+    kind: ErrorKind
+    row: Row | None
+    found: Row | None
+    columns: tuple[str, ...] = ()
+    place: str = ""
+    number: int = 0
+    source: str = ""
+    state: ErrorState = ErrorState.NEW
+    times: int = 1
+    time: str = ""
+    settled_by: str = ""
+
+    @property
+    def pending(self) -> PendingKey:
+        """The error's key as a pending one."""
+        return PendingKey(self.origin, self.target, self.key, _LOOKED_AT[self.kind], 0.0)
+
+
+_LOOKED_AT = {ErrorKind.MISSING: 0, ErrorKind.CHANGED: 1, ErrorKind.COLLISION: 1, ErrorKind.EXTRA: 2}
+_COLUMNS = (
+    "id, source, src_schema_name, src_table_name, dst_schema_name, dst_table_name, data, dst_data, error_type, status,"
+    " times, place, settled_by, update_time"
+)
+
+
+def _errors(meta: MetaTables) -> str:
+    return meta.named("validator_error_change")
+
+
+def save_errors(cursor: Any, meta: MetaTables, source: str, found: Iterable[RowError]) -> None:
+    """Record errors, in the caller's transaction. An ignored row stays ignored, a resolved one is new again."""
+    statement = (
+        f"INSERT INTO {_errors(meta)} (source, src_schema_name, src_table_name, row_pk, dst_schema_name,"
+        " dst_table_name, data, dst_data, error_type, status, place)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 1, %s)"
+        " ON DUPLICATE KEY UPDATE data = VALUES(data), dst_data = VALUES(dst_data), error_type = VALUES(error_type),"
+        " place = VALUES(place), settled_by = IF(status = 3, '', settled_by),"
+        " times = times + IF(status = 3, 1, 0), status = IF(status = 3, 1, status)"
+    )
+    for one in found:
+        data = {"key": list(one.key), "columns": list(one.columns), "row": one.row}
+        names = one.origin.schema, one.origin.table, row_pk(one.key), one.target.schema, one.target.table
+        values = json.dumps(data), json.dumps(one.found), int(one.kind), one.place
+        cursor.execute(statement, (source, *names, *values))
+
+
+def renew_error(cursor: Any, meta: MetaTables, number: int, found: RowError) -> None:
+    """Update an error whose row still differs. One that was settled meanwhile is left alone."""
+    data = {"key": list(found.key), "columns": list(found.columns), "row": found.row}
+    cursor.execute(
+        f"UPDATE {_errors(meta)} SET data = %s, dst_data = %s, error_type = %s WHERE id = %s AND status = 1",
+        (json.dumps(data), json.dumps(found.found), int(found.kind), number),
+    )
+
+
+def load_errors(
+    connection: Any,
+    meta: MetaTables,
+    sources: Sequence[str],
+    states: Iterable[ErrorState],
+    after: int = 0,
+    limit: int = 1000,
+) -> list[RowError]:
+    """Return the errors in these states with a number greater than `after`, in order."""
+    named = ", ".join(["%s"] * len(sources))
+    wanted = ", ".join(str(int(state)) for state in states)
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM {_errors(meta)} WHERE source IN ({named}) AND status IN ({wanted}) AND id > %s"
+        " ORDER BY id LIMIT %s",
+        (*sources, after, limit),
+    )
+    return [_error(one) for one in found]
+
+
+def _error(one: Sequence[Any]) -> RowError:
+    number, source, *names, data, found, kind, state, times, place, by, time = one
+    form = json.loads(data)
+    form = form if isinstance(form, dict) else {"row": {str(n): value for n, value in enumerate(form or ())}}
+    there = json.loads(found)
+    there = {str(n): value for n, value in enumerate(there)} if isinstance(there, list) else there
+    return RowError(
+        TableName(*names[:2]),
+        TableName(*names[2:]),
+        tuple(form.get("key", ())),
+        ErrorKind(int(kind)),
+        form.get("row"),
+        there,
+        tuple(form.get("columns", ())),
+        place,
+        int(number),
+        source,
+        ErrorState(int(state)),
+        int(times),
+        str(time),
+        by,
+    )
+
+
+def count_errors(connection: Any, meta: MetaTables, source: str) -> tuple[int, int, int]:
+    """Return how many errors are new, ignored and resolved."""
+    found = dict(
+        rows(
+            connection,
+            f"SELECT status, COUNT(*) FROM {_errors(meta)} WHERE source = %s GROUP BY status",
+            (source,),
+        )
+    )
+    new, ignored, resolved = (int(found.get(int(state), 0)) for state in ErrorState)
+    return new, ignored, resolved
+
+
+def settle_errors(
+    cursor: Any, meta: MetaTables, source: str, numbers: Sequence[int] | None, state: ErrorState, by: str
+) -> int:
+    """Set the state of errors, of all new ones with None. Return their number. In the caller's transaction."""
+    open_too = " AND status <> %s" if numbers is not None else " AND status = 1"
+    values: list[Any] = [int(state), by, source, *([int(state)] if numbers is not None else [])]
+    cursor.execute(
+        f"UPDATE {_errors(meta)} SET status = %s, settled_by = %s WHERE source = %s{open_too}{_among(numbers)}",
+        values,
+    )
+    return int(cursor.rowcount)
+
+
+def clear_errors(cursor: Any, meta: MetaTables, source: str, numbers: Sequence[int] | None) -> int:
+    """Delete errors, all of the source's with None. Return their number. In the caller's transaction."""
+    cursor.execute(f"DELETE FROM {_errors(meta)} WHERE source = %s{_among(numbers)}", (source,))
+    return int(cursor.rowcount)
+
+
+def _among(numbers: Sequence[int] | None) -> str:
+    if numbers is None:
+        return ""
+    return f" AND id IN ({', '.join(str(int(number)) for number in numbers)})" if numbers else " AND FALSE"
+
+
+# Questions between the validators of a task: whether another source has a row that only the target has.
+
+
+class RowAnswer(IntEnum):
+    """OPEN: not answered yet. LACKS: the source has no such row. ANSWERS: it has it, or does not know."""
+
+    OPEN = 0
+    LACKS = 1
+    ANSWERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuestion:
+    """A question of one source to another."""
+
+    number: int
+    asked: str
+    target: TableName
+    key: Key
+    answer: RowAnswer = RowAnswer.OPEN
+
+
+def _questions(meta: MetaTables) -> str:
+    return meta.named("validator_question")
+
+
+def ask_others(cursor: Any, meta: MetaTables, source: str, others: Iterable[str], target: TableName, key: Key) -> None:
+    """Ask each of the other sources, again where it was asked before. In the caller's transaction."""
+    for other in others:
+        cursor.execute(
+            f"INSERT INTO {_questions(meta)} (source, asked, dst_schema_name, dst_table_name, row_pk, row_key)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE answer = 0",
+            (source, other, target.schema, target.table, row_pk(key), json.dumps(list(key))),
+        )
+
+
+def questions_of(connection: Any, meta: MetaTables, source: str) -> list[RowQuestion]:
+    """Return the source's own questions with their answers."""
+    return _load(connection, meta, "source = %s", (source,))
+
+
+def questions_to(connection: Any, meta: MetaTables, source: str, limit: int) -> list[RowQuestion]:
+    """Return open questions to the source, the oldest first."""
+    return _load(connection, meta, "asked = %s AND answer = 0", (source,), f" LIMIT {int(limit)}")
+
+
+def answer_questions(cursor: Any, meta: MetaTables, numbers: Sequence[int], answer: RowAnswer) -> None:
+    """Answer questions. In the caller's transaction."""
+    if numbers:
+        some = ", ".join(str(number) for number in numbers)
+        cursor.execute(f"UPDATE {_questions(meta)} SET answer = %s WHERE id IN ({some})", (int(answer),))
+
+
+def drop_questions(cursor: Any, meta: MetaTables, source: str, target: TableName, key: Key) -> None:
+    """Delete the source's questions about a key. In the caller's transaction."""
+    cursor.execute(
+        f"DELETE FROM {_questions(meta)}"
+        " WHERE source = %s AND dst_schema_name = %s AND dst_table_name = %s AND row_pk = %s",
+        (source, target.schema, target.table, row_pk(key)),
+    )
+
+
+def _load(
+    connection: Any, meta: MetaTables, condition: str, values: Sequence[str], more: str = ""
+) -> list[RowQuestion]:
+    columns = "id, asked, dst_schema_name, dst_table_name, row_key, answer"
+    found = rows(connection, f"SELECT {columns} FROM {_questions(meta)} WHERE {condition} ORDER BY id{more}", values)
+    return [
+        RowQuestion(int(number), asked, TableName(schema, table), tuple(json.loads(key)), RowAnswer(int(answer)))
+        for number, asked, schema, table, key, answer in found
+    ]

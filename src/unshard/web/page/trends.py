@@ -1,0 +1,153 @@
+"""Trends of a task, kept in memory.
+
+The lag over the last hour, by minute, shows whether it decreases. The times of a batch's steps over two hours are means
+between two points, of all sources.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from unshard.web.page.figures import SubtaskFigures, TaskFigures, duration
+
+MINUTES = 60
+"""So many are kept of a task."""
+AGO = 5
+"""Minutes: the lag is compared with what it was so long ago."""
+MOST_LAGGING = 2000
+_LEAST_SECONDS = 5
+_LEAST_SHARE = 0.2
+"""A change below one of these is none."""
+_WIDTH, _HEIGHT = 120, 28
+
+
+@dataclass(frozen=True, slots=True)
+class LagTrend:
+    """The largest lag of each of the last minutes, the oldest first; None while unknown."""
+
+    minutes: tuple[int | None, ...]
+
+    @property
+    def before(self) -> int | None:
+        """The lag AGO minutes before the last one; None while unknown."""
+        return self.minutes[-1 - AGO] if len(self.minutes) > AGO else None
+
+    def words(self, now: int | None) -> str:
+        """Return how the lag `now` differs from the one before; empty while either is unknown."""
+        if now is None or self.before is None:
+            return ""
+        change = now - self.before
+        if abs(change) < max(_LEAST_SECONDS, _LEAST_SHARE * max(now, self.before)):
+            return "→ steady"
+        return f"{'▲ rising' if change > 0 else '▼ falling'} ({AGO} min ago: {duration(self.before)})"
+
+    @property
+    def path(self) -> str:
+        """The line of a picture that is `size` large, with gaps where the lag is unknown; empty for less than two."""
+        known = [lag for lag in self.minutes if lag is not None]
+        if len(known) < 2:
+            return ""
+        top, first, found, pen = max(*known, 1), MINUTES - len(self.minutes), [], "M"
+        for at, lag in enumerate(self.minutes, first):
+            if lag is None:
+                pen = "M"
+                continue
+            x, y = at * _WIDTH / (MINUTES - 1), 2 + (1 - lag / top) * (_HEIGHT - 4)
+            found.append(f"{pen}{x:.0f} {y:.1f}")
+            pen = "L"
+        return "".join(found)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height, in pixels."""
+        return _WIDTH, _HEIGHT
+
+
+@dataclass(slots=True)
+class LagTrends:
+    """The lag of each task over time. Not for two threads at once."""
+
+    _minutes: dict[str, deque[tuple[int, int | None]]] = field(default_factory=dict)
+
+    def keep(self, tasks: Iterable[TaskFigures], at: float) -> Mapping[str, LagTrend]:
+        """Add the lag of each task at `at` (unix time); tasks that ended are dropped."""
+        minute, there = int(at // 60), {one.name: one.lag for one in tasks}
+        self._minutes = {name: kept for name, kept in self._minutes.items() if name in there}
+        for name, lag in there.items():
+            if name not in self._minutes and len(self._minutes) >= MOST_LAGGING:
+                continue
+            kept = self._minutes.setdefault(name, deque(maxlen=MINUTES))
+            last = kept[-1][0] if kept else minute - 1
+            if last >= minute:
+                old = kept.pop()[1]
+                lag = old if lag is None else lag if old is None else max(old, lag)
+            kept.extend((missed, None) for missed in range(max(last + 1, minute - MINUTES), minute))
+            kept.append((max(last, minute), lag))
+        return {name: LagTrend(tuple(lag for _, lag in kept)) for name, kept in self._minutes.items()}
+
+
+# How long the steps of a batch took, over two hours: means between two points, of all sources of a task.
+
+
+POINTS = 720
+MOST_TASKS = 200
+"""So many tasks points are kept of: 50 MB at most."""
+WHOLE = "whole batch"
+
+StepPoint = tuple[int, float]
+"""Unix time, seconds of a batch."""
+
+
+@dataclass(slots=True)
+class _Task:
+    """The sums at the last point, by source, and the points: unix time, with the seconds of a batch by step."""
+
+    sums: dict[str, tuple[int, dict[str, float]]] = field(default_factory=dict)
+    points: deque[tuple[int, dict[str, float]]] = field(default_factory=lambda: deque(maxlen=POINTS))
+
+
+class StepTimes:
+    """The times of each task's steps. Not for two threads at once.
+
+    A source whose counts begin anew, or that is new, has no mean yet.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, _Task] = {}
+
+    def keep(self, tasks: Iterable[TaskFigures], at: float) -> None:
+        """Add a point of each task; tasks that ended are dropped."""
+        there = {one.name: one for one in tasks}
+        self._tasks = {name: kept for name, kept in self._tasks.items() if name in there}
+        for name, task in there.items():
+            if name in self._tasks or len(self._tasks) < MOST_TASKS:
+                kept = self._tasks.setdefault(name, _Task())
+                kept.points.append((round(at), _means(kept.sums, task.subtasks)))
+
+    def history(self, task: str) -> dict[str, list[StepPoint]]:
+        """Return the points of each step; none where no batch ended in between."""
+        found: dict[str, list[StepPoint]] = {}
+        kept = self._tasks.get(task)
+        for at, means in tuple(kept.points) if kept is not None else ():
+            for step, seconds in means.items():
+                found.setdefault(step, []).append((at, round(seconds, 4)))
+        return found
+
+
+def _means(sums: dict[str, tuple[int, dict[str, float]]], subtasks: Iterable[SubtaskFigures]) -> dict[str, float]:
+    batches, seconds = 0, dict[str, float]()
+    for one in subtasks:
+        if one.batches is None:
+            sums.pop(one.source, None)
+            continue
+        now: Mapping[str, float] = {**dict(one.step_seconds), WHOLE: one.batch_seconds}
+        before = sums.get(one.source)
+        sums[one.source] = one.batches, dict(now)
+        if before is None or one.batches <= before[0]:
+            continue
+        batches += one.batches - before[0]
+        for step, total in now.items():
+            seconds[step] = seconds.get(step, 0.0) + max(0.0, total - before[1].get(step, 0.0))
+    return {step: total / batches for step, total in seconds.items()} if batches else {}

@@ -1,0 +1,75 @@
+"""A page that stays open while the master that it came from dies: it goes to the next leader and goes on there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+from shop import Shop
+
+from unshard.testing.cluster import ThrowawayCluster
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
+
+
+@pytest.fixture(scope="module")
+def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
+    with ThrowawayCluster(store, 3, 3) as cluster:
+        shop = Shop(cluster, sources, target)
+        shop.create()
+        for name in sources:
+            cluster.ctl("operate-source", "create", shop.source_file(name))
+        shop.do("start-task", shop.task_file())
+        shop.all_move()
+        yield shop
+
+
+@pytest.fixture
+def tab() -> Iterator[Page]:
+    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser.new_context().new_page()
+        browser.close()
+
+
+def address(shop: Shop) -> str:
+    """The address of the master that leads."""
+    return f"127.0.0.1:{shop.cluster.gates[shop.cluster.masters.index(shop.cluster.leader())].port}"
+
+
+def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> None:
+    asked: list[str] = []
+    ours = tuple(f"http://127.0.0.1:{gate.port}/ui/" for gate in shop.cluster.gates)
+    tab.on("request", lambda one: asked.append(one.url))
+    first, old = address(shop), shop.cluster.leader()
+    tab.goto(f"http://{first}/ui/tasks/shop/tables?sort=applied")
+    tab.wait_for_selector("#link:has-text('live')")
+    shop.all_move()
+    tab.wait_for_selector("main tbody")
+    assert not [url for url in asked if not url.startswith((f"http://{first}/", "data:"))], "only its own master"
+    old.kill()
+    tab.wait_for_selector("#link:has-text('connection lost')")
+    tab.wait_for_url(lambda url: first not in url, timeout=120_000)
+    second = address(shop)
+    assert second != first
+    assert tab.url == f"http://{second}/ui/tasks/shop/tables?sort=applied"
+    tab.wait_for_selector("#link:has-text('live')", timeout=60_000)
+    before = tab.inner_text("main tbody")
+    shop.all_move()
+    tab.wait_for_function("before => document.querySelector('main tbody').innerText !== before", arg=before)
+    assert not [url for url in asked if not url.startswith((*ours, "data:"))], "nothing but masters"
+
+
+def test_a_page_of_a_leader_that_is_evicted_goes_to_the_next_one(shop: Shop, tab: Page) -> None:
+    shop.cluster.mend()
+    first = address(shop)
+    tab.goto(f"http://{first}/ui/")
+    tab.wait_for_selector("#link:has-text('live')")
+    shop.cluster.told("operate-leader", "evict")
+    tab.wait_for_url(lambda url: first not in url, timeout=60_000)
+    tab.wait_for_selector("#link:has-text('live')")
+    assert tab.get_by_role("link", name="shop", exact=True).count() == 1

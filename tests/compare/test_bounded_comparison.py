@@ -1,0 +1,129 @@
+"""What a comparison costs at most: the sources' time, and the driver's memory where very many keys differ."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from threading import Event
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from unshard.compare.chase import ChasedTable, KeyChase
+from unshard.compare.executor import chunk
+from unshard.compare.executor.canonical import ValueForm
+from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow
+from unshard.compare.pace import SourceLoad
+from unshard.compare.places import LogPlace, SourceWatch
+from unshard.compare.result import RowClass, TableOutcome
+from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
+from unshard.errors import enclose
+from unshard.model.position import Position
+from unshard.model.table import Column, Table, TableName
+from unshard.mysql.connection import Endpoint
+
+KEYS = 1_600
+VALUE = "x" * 150
+
+
+class QuietWatch:
+    """In place of a SourceWatch: nobody writes, and the target has all."""
+
+    class side:
+        source = "s"
+
+    followed = True
+
+    def newest(self) -> LogPlace:
+        return LogPlace("uuid", Position("log.000001", 4))
+
+    def has_passed(self, place: LogPlace) -> bool:
+        del place
+        return True
+
+
+def table() -> ComparedTable:
+    here = Endpoint("nowhere", 1, "nobody")
+    read = Table(TableName("d", "t"), (Column("id", "int", "int"), Column("v", "int", "int")))
+    columns = tuple(ComparedColumn(name, ValueForm("plain"), True) for name in ("id", "v"))
+    return ComparedTable(
+        read.name, here, read, False, columns, ("id",), ("id",), (ComparedShard("s", here, read, read),)
+    )
+
+
+def all_differ(payloads: Sequence[bytes], task: Callable[[bytes], bytes]) -> list[bytes]:
+    """In place of Spark: each key has another row on either side, of twenty columns where it is to be shown."""
+    del task
+    outcomes = []
+    for payload in payloads:
+        order = cast(LookOrder, pickle.loads(payload))
+        looks = []
+        for (key,) in order.keys:
+            names = [f"c{number}" for number in range(12)] if order.shown else []
+            sides = [
+                (
+                    (
+                        SeenRow(
+                            int(key) * 2 + side, side, (side, 1) if order.shown else (), {n: VALUE + n for n in names}
+                        ),
+                        1,
+                    ),
+                )
+                for side in (0, 1)
+            ]
+            looks.append(KeyLook((key,), *sides).to_dict())
+        found = {"looks": looks, "source_seconds": 0.0}
+        outcomes.append(enclose(lambda found=found: found))  # type: ignore[misc]
+    return outcomes
+
+
+def test_rows_are_kept_for_as_many_keys_as_are_shown_and_all_keys_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unshard.compare.chase._PAUSE_SECONDS", 0.0)
+    peaks = {}
+    for limit in (10, KEYS):
+        one = ChasedTable(table(), TableOutcome(table().name))
+        one.add([(str(key),) for key in range(KEYS)], KEYS)
+        watches = [cast(SourceWatch, cast(Any, QuietWatch()))]
+        work = KeyChase(all_differ, watches, 30.0, limit, lambda line: None, lambda: False)
+        tracemalloc.start()
+        work.settle([one])
+        peaks[limit] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert one.outcome.classes == {RowClass.CHANGED: KEYS}
+        assert len(one.outcome.differences) == limit
+        assert all(len(difference.target or ()) == 12 for difference in one.outcome.differences)
+    assert peaks[10] < peaks[KEYS] / 2, peaks
+    assert peaks[10] / KEYS < 6_000, "bytes a key"
+
+
+def test_rows_beyond_what_a_task_keeps_are_counted_by_their_sums() -> None:
+    counts = np.array([5, 0, 3, 4, 6])
+    unlike = np.array([True, False, True, True, False])
+    kept, left = chunk._within(counts, unlike, 8)
+    assert (kept.tolist(), left) == ([True, False, True, False, False], 4)
+    kept, left = chunk._within(counts, unlike, 1)
+    assert (kept.tolist(), left) == ([True, False, False, False, False], 7), "one sum at least"
+    kept, left = chunk._within(counts, unlike, 12)
+    assert (kept.tolist(), left) == (unlike.tolist(), 0)
+
+
+def test_work_on_a_source_is_followed_by_a_rest_in_proportion() -> None:
+    load = SourceLoad(20, Event())
+    begun = time.monotonic()
+    for _ in range(4):
+        time.sleep(0.02)
+        load.rest(0.02)
+    assert time.monotonic() - begun >= 4 * 0.02 * 5 * 0.99
+    assert load.rested > 0.2
+
+
+def test_no_rest_without_a_limit_or_once_it_is_stopped() -> None:
+    begun = time.monotonic()
+    SourceLoad(0, Event()).rest(100.0)
+    stop = Event()
+    stop.set()
+    SourceLoad(10, stop).rest(100.0)
+    assert time.monotonic() - begun < 5.0

@@ -1,0 +1,149 @@
+"""Optimistic mode: a source leaves the task while a statement waits for its shards, and comes back."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from support.operated_tasks import ctl
+from support.optimistic_runs import has_columns, merged_rows, optimistic, upstream_rows
+from support.shard_rig import ShardRig
+from support.shard_runs import Shards, take_out
+from support.task_runs import TaskRun, wait_until
+from unshard.cli.app import app
+from unshard.model.table import TableName
+from unshard.operate import locks
+from unshard.shard.group import ShardingGroup
+from unshard.sync.sharding.optimistic import OptimisticGroups, ReleaseTable
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+RENAME = "CHANGE v w VARCHAR(20) NOT NULL"
+
+
+def renamed_without_the_second_source(rig: ShardRig) -> Shards:
+    """The first source's shards have a new name for a column, and wait until the second source is taken out."""
+    shards = optimistic(rig)
+    files = shards.files()
+    rest = replace(files, sources={"s1": rig.servers["s1"]})
+    with rig.run(shards) as run:
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, RENAME)
+            shards.run("s1", f"INSERT INTO {shards.at(table)} VALUES ({shards.id('s1', table, 1)}, 'held')")
+        wait_until(lambda: all(shards.items("s1", table) == 1 for table in (0, 1)), "both wait")
+    take_out(files, "s2")
+    with TaskRun(rest.write(), rig.spark) as run:
+        has_columns(run, shards, "id", "w")
+        wait_until(lambda: shards.held() == 0, "none waits")
+    files.write()
+    return shards
+
+
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second source goes on when the first one has begun to change the target for it."""
+    begin = OptimisticGroups.begin_merged
+
+    def begin_and_wait(groups: OptimisticGroups) -> None:
+        def is_begun() -> bool:
+            groups.load()
+            return any(one.runner is not None and one.runner.source == "s1" for one in groups.merged.values())
+
+        begin(groups)
+        if groups.store.source == "s2":
+            wait_until(is_begun, "the first source changes the target")
+
+    monkeypatch.setattr(OptimisticGroups, "begin_merged", begin_and_wait)
+
+
+def test_it_comes_back_behind_a_rename(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows have the old name: none is written before the other source has given the target that column too.
+
+    Its own statement is left out. The rows between are set by hand.
+    """
+    shards = renamed_without_the_second_source(rig)
+    later = [one for one in shards.shards if one[0] == "s2"]
+    for shard in later:
+        shards.insert(*shard, 1)
+        shards.alter(*shard, RENAME)
+        shards.run("s2", f"INSERT INTO {shards.at(shard[1])} VALUES ({shards.id(*shard, 2)}, 'new')")
+    late(monkeypatch)
+    reader = shards.target.connection()
+    reader.query("BEGIN")
+    reader.query(f"SELECT * FROM {shards.merged}")  # an ALTER TABLE waits for its end
+    reader.store_result()
+    with rig.run(shards) as run:
+
+        def is_held() -> bool:
+            if run.crew.errors:
+                raise run.crew.errors[0]
+            (reading,) = (one.sync for one in run.crew.readings() if one.source == "s2")
+            return reading is not None and reading.doing == f"waiting for columns of {rig.name}_all.t"
+
+        wait_until(is_held, "the second source waits")
+        reader.close()
+        has_columns(run, shards, "id", "w", "v")
+        wait_until(lambda: all(shards.items(*shard) == 1 for shard in later), "both wait with the RENAME")
+        task = str(shards.files().task_path)
+        (lock,) = ctl("shard-ddl-lock", task)["locks"]
+        assert "not met by" in lock["waitsFor"]
+        for source, table in later:
+            words = ["--action", "skip", "--database", f"{rig.name}_s", "--table", f"t_{table}"]
+            ctl("-s", source, "shard-ddl-lock", "unlock", lock["ID"], task, *words)
+        has_columns(run, shards, "id", "w")
+        shards.wait_in_step(run)
+    rows = {id_: row["w"] for id_, row in merged_rows(shards).items()}
+    expected = {id_: row["w"] for id_, row in upstream_rows(shards).items()}
+    between = {shards.id(*shard, 1): "" for shard in later}
+    assert rows == {**expected, **between}
+
+
+def test_an_unlock_waits_until_the_source_has_asked_for_the_statement(
+    rig: ShardRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The status shows the table as one that waits before the merged table has its request."""
+    shards = optimistic(rig)
+    (first, second), task = shards.shards[:2], str(shards.files().task_path)
+    words = ["--action", "skip", "--database", f"{rig.name}_s", "--table", f"t_{second[1]}"]
+    given = ["ctl", "-s", second[0], "shard-ddl-lock", "unlock", f"{rig.name}-`{rig.name}_all`.`t`", task, *words]
+    may_ask, looks = threading.Event(), threading.Semaphore(0)
+    ask, is_about_to_ask = OptimisticGroups._ask, locks._is_about_to_ask
+
+    def ask_late(groups: OptimisticGroups, group: ShardingGroup, name: TableName) -> ReleaseTable | None:
+        late = name.table == f"t_{second[1]}" and groups.store.source == second[0]
+        return ask(groups, group, name) if may_ask.is_set() or not late else None
+
+    def look(*what: Any) -> bool:
+        looks.release()
+        return is_about_to_ask(*what)
+
+    monkeypatch.setattr(OptimisticGroups, "_ask", ask_late)
+    monkeypatch.setattr(locks, "_is_about_to_ask", look)
+    with rig.run(shards) as run:
+        run.catch_up()
+        for shard in (first, second):
+            shards.alter(*shard, RENAME)
+            shards.run(shard[0], f"INSERT INTO {shards.at(shard[1])} VALUES ({shards.id(*shard, 1)}, 'new')")
+        wait_until(lambda: shards.items(*first) == shards.items(*second) == 1, "both are held")
+        wait_until(lambda: bool(ctl("shard-ddl-lock", task)["locks"]), "the first has asked")
+        with monkeypatch.context() as patch:
+            assert locks.answer_unlock.__kwdefaults__ is not None
+            patch.setitem(locks.answer_unlock.__kwdefaults__, "patience_seconds", 0.0)
+            refused = CliRunner().invoke(app, given)
+        assert refused.exit_code == 1
+        assert "SHARD-052" in refused.output
+        while looks.acquire(blocking=False):
+            pass
+        results: list[Result] = []
+        unlock = threading.Thread(target=lambda: results.append(CliRunner().invoke(app, given)))
+        unlock.start()
+        assert looks.acquire(timeout=60), "the unlock looks for the request"
+        may_ask.set()
+        unlock.join()
+        assert results[0].exit_code == 0, results[0].output
+        has_columns(run, shards, "id", "v", "w")
+        wait_until(lambda: shards.id(*second, 1) in merged_rows(shards), "the row behind the statement")

@@ -1,0 +1,44 @@
+"""A connection to a server that is not there: a function answers its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Rows = list[tuple[Any, ...]]
+
+
+class ScriptedConnection:
+    """Its own cursor. `answer` returns the rows of a statement, or raises; `statements` are all that it was sent."""
+
+    def __init__(self, answer: Callable[[str], Rows]) -> None:
+        self.answer = answer
+        self.statements: list[str] = []
+        self.rows: Rows = []
+
+    def cursor(self) -> ScriptedConnection:
+        return self
+
+    def __enter__(self) -> ScriptedConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, statement: str) -> None:
+        self.statements.append(statement)
+        self.rows = self.answer(statement)
+
+    def fetchall(self) -> Rows:
+        return self.rows
+
+
+def located(commits: int, file: str, offset: int) -> Rows:
+    """The status variables of a snapshot as MariaDB answers them; no binlog's without a file."""
+    place: Rows = [("Binlog_snapshot_file", file), ("Binlog_snapshot_position", str(offset))]
+    return [("Com_xa_commit", str(commits)), *(place if file else [])]
+
+
+def first_match(statement: str, answers: dict[str, Callable[[], Rows]]) -> Rows:
+    """The answer to the statement that begins as its key does; nothing for another one."""
+    return next((answer() for head, answer in answers.items() if statement.startswith(head)), [])
