@@ -29,7 +29,7 @@ def more_sources() -> Iterator[tuple[MariadbServer, MariadbServer]]:
         yield third, fourth
 
 
-@pytest.mark.parametrize("folder", map(of_its_suite, FOLDERS))
+@pytest.mark.parametrize("folder", [of_its_suite(folder) for folder in FOLDERS])
 def test_the_merged_table_is_as_the_folder_says(
     folder: Path,
     source_server: MariadbServer,
