@@ -6,7 +6,7 @@ runs. Cheap tests come first, so that a wrong word or a stale page is told withi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
@@ -49,16 +49,18 @@ class Suite:
         about: what it holds, in a line.
         steps: the runs of pytest.
         needs: commands that install what its tests need, and which do nothing where that is there.
+        second_try: a test that has only waited too long for an event is run once more, alone.
     """
 
     name: str
     about: str
     steps: tuple[Step, ...]
-    needs: tuple[tuple[str, ...], ...] = field(default=())
+    needs: tuple[tuple[str, ...], ...] = ()
+    second_try: bool = False
 
 
-def _beside(name: str, about: str, *needs: tuple[str, ...]) -> Suite:
-    return Suite(name, about, (Step(name, name),), needs)
+def _beside(name: str, about: str, *needs: tuple[str, ...], second_try: bool = False) -> Suite:
+    return Suite(name, about, (Step(name, name),), needs, second_try)
 
 
 _BROWSER = ("tools/system-packages", "browser")
@@ -80,8 +82,8 @@ GATE: Final = Suite(
 )
 SUITES: Final = (
     GATE,
-    _beside("faults", "processes and servers that are killed, frozen or cut off at every point"),
-    _beside("cluster", "masters, workers and ctl as processes"),
+    _beside("faults", "processes and servers that are killed, frozen or cut off at every point", second_try=True),
+    _beside("cluster", "masters, workers and ctl as processes", second_try=True),
     _beside("page", "the page in Chromium", _BROWSER),
     _beside("docs", "the tutorials and the demo, walked"),
     _beside("scenarios", "whole tasks in more shapes of tables, statements and settings"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ import pytest
 
 RECORD = "UNSHARD_TEST_RECORD"
 """The variable that names the file for the record (`Record` as JSON)."""
+
+_EXPIRED = re.compile(r"(\w+\.)*ExpiredWait\b")
+"""How the first line of the error begins that `support.waiting` raises."""
 
 
 @dataclass(slots=True)
@@ -51,6 +55,8 @@ class Reporter:
         if report.failed:
             why = _why(report)
             self._record.failed.setdefault(report.nodeid, why)
+            if report.when == "call" and _EXPIRED.match(why):
+                self._record.expired.append(report.nodeid)
             self._say(f"FAILED {report.nodeid} after {report.duration:.1f} s, in its {report.when}: {why}")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

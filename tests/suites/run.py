@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suites.catalogue import GATE, SUITES, Step, Suite
@@ -32,7 +32,10 @@ NO_TESTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How one step ended, or why its suite could not begin (`refused`)."""
+    """How one step ended, or why its suite could not begin (`refused`).
+
+    `second_tries` are tests that have waited too long for an event and have passed when they were run again, alone.
+    """
 
     suite: str
     step: str
@@ -40,6 +43,7 @@ class Result:
     seconds: float
     code: int
     refused: str = ""
+    second_tries: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -68,7 +72,7 @@ def ran(suites: Sequence[Suite]) -> Iterator[Result]:
         else:
             for number, step in enumerate(suite.steps, 1):
                 print(f"== {suite.name}: {step.name} ({number} of {len(suite.steps)})", flush=True)
-                result = _step(suite, step)
+                result = _again(suite, step, _step(suite, step))
                 told = f"{result.record.passed} passed, {len(result.record.failed)} failed, {result.seconds:.0f} s"
                 print(f"== {suite.name}: {step.name}: {told}", flush=True)
                 yield result
@@ -76,7 +80,23 @@ def ran(suites: Sequence[Suite]) -> Iterator[Result]:
                     break
 
 
-def _step(suite: Suite, step: Step) -> Result:
+def _again(suite: Suite, step: Step, first: Result) -> Result:
+    """Run the tests once more that failed, if each of them only waited too long and the suite allows it."""
+    expired = first.record.expired
+    if not suite.second_try or not expired or set(expired) != first.record.failed.keys():
+        return first
+    if len(expired) >= MOST_FAILURES:  # the step has ended early: some tests have not run at all
+        return first
+    print(f"== {suite.name}: {step.name}: once more, alone: {', '.join(expired)}", flush=True)
+    alone = replace(step, name=f"{step.name}-again", marks="", paths=tuple(expired), ignored=(), jobs=0)
+    second = _step(suite, alone, "-rA")
+    if not second.good:
+        return first
+    record = replace(first.record, failed={}, expired=[])
+    return replace(first, record=record, code=0, second_tries=tuple(expired))
+
+
+def _step(suite: Suite, step: Step, *more: str) -> Result:
     jobs = int(os.environ.get("JOBS") or step.jobs)
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"{suite.name}-{step.name}.json"
@@ -88,7 +108,7 @@ def _step(suite: Suite, step: Step) -> Result:
     words += [f"--ignore={ignored}" for ignored in step.ignored]
     begun = time.monotonic()
     environment = {**os.environ, **dict(step.environment), RECORD: str(path)}
-    code = subprocess.run([*words, *step.paths], env=environment, check=False).returncode
+    code = subprocess.run([*words, *more, *step.paths], env=environment, check=False).returncode
     record = read(path)
     if code == NO_TESTS:
         print(f"{step.name}: no test was found", flush=True)
@@ -109,6 +129,7 @@ def summary(results: Sequence[Result]) -> str:
             lines.append(f"NOT TESTED: {one.suite}: {one.refused}")
         elif not one.good and not one.record.failed:
             lines.append(f"FAILED {one.suite}, {one.step}: pytest ended with {one.code} and names no test")
+    lines += [f"PASSED AT ITS SECOND TRY, a defect: {test}" for one in results for test in one.second_tries]
     lines += sorted({f"NOT TESTED: {why}" for one in results for why in one.record.left_out})
     passed = sum(one.record.passed for one in results)
     failed = sum(max(len(one.record.failed), not one.good) for one in results)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from suites.catalogue import BESIDE, GATE, SUITES
+from suites.catalogue import BESIDE, GATE, SUITES, Step, Suite
 from suites.report import RECORD, Record, read
-from suites.run import Result, named, summary
+from suites.run import Result, named, ran, summary
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = """
@@ -32,6 +32,23 @@ def test_wrong():
 
 def test_right():
     pass
+"""
+
+
+WAITS = """
+from pathlib import Path
+
+class ExpiredWait(AssertionError):
+    pass
+
+def test_it_arrives():
+    first = Path("{first}")
+    if not first.exists():
+        first.touch()
+        raise ExpiredWait("not in 3 s: arrived")
+
+def test_rows():
+    assert {equal}
 """
 
 
@@ -86,6 +103,29 @@ def test_a_failure_is_told_with_its_error_at_once(tmp_path: Path) -> None:
     assert list(record.seconds) == ["test_two.py::test_wrong", "test_two.py::test_right"]
     assert record.failed == {"test_two.py::test_wrong": "assert (1 + 1) == 3"}
     assert (record.passed, record.left_out) == (1, ["a reason"])
+
+
+@pytest.mark.parametrize(("second_try", "rows_differ"), [(True, False), (False, False), (True, True)])
+def test_a_wait_that_expired_may_be_tried_again(tmp_path: Path, second_try: bool, rows_differ: bool) -> None:
+    """It passes at its second try; where another test failed by its rows, there is none."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_waits.py").write_text(WAITS.format(first=tmp_path / "first", equal=not rows_differ))
+    path = str(tmp_path / "test_waits.py")
+    suite = Suite("faults", "", (Step("faults", paths=(path,), jobs=0),), second_try=second_try)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("suites.run.RECORDS", tmp_path / "records")
+        patch.setenv("PYTHONPATH", str(ROOT / "tests"))
+        patch.delenv("PYTEST_XDIST_WORKER", raising=False)
+        patch.chdir(tmp_path)
+        (result,) = ran([suite])
+    assert result.good == (second_try and not rows_differ)
+    expired = "test_waits.py::test_it_arrives"
+    assert result.second_tries == ((expired,) if result.good else ())
+    table = summary([result])
+    assert (f"PASSED AT ITS SECOND TRY, a defect: {expired}" in table) == result.good
+    assert table.endswith(
+        "2 passed, 0 failed" if result.good else f"{1 - rows_differ} passed, {1 + rows_differ} failed"
+    )
 
 
 def test_the_table_tells_what_failed_and_what_was_left_out() -> None:
