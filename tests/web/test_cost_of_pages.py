@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
+import pytest
 from page_served import PageServed, copied, differing, page_served, status, validation
 from test_page import SCREENS, client, read
 
@@ -109,6 +110,7 @@ def change(page: PageServed) -> float:
     return min(found)
 
 
+@pytest.mark.page
 def test_fifty_open_streams_and_their_pages_cost_less_than_a_twentieth_of_a_core(tmp_path: Path) -> None:
     """Whole pages: each has its stream, and is read again at each event."""
     with page_served(tmp_path, status(10_000)) as page:
