@@ -32,3 +32,10 @@ def test_the_quick_round_of_contributing_finds_what_its_tests_import() -> None:
     command = [str(Path(sys.executable).with_name(Path(program).name)), *rest, "--collect-only", "-q", "tests/bench"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_of_tests_names_each_folder() -> None:
+    page = (ROOT / "tests" / "README.md").read_text()
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))}
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", "".join(rows))) == folders
