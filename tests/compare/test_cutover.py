@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -190,6 +192,14 @@ def test_a_cut_over_as_it_is_typed(files: TaskFiles, spark: SparkSession, schema
         kept.write_text(record)
         done = cut_over("--back")
         assert done.stdout.splitlines() == ["s1: SET GLOBAL read_only = OFF", "s2: SET GLOBAL read_only = OFF"]
+        assert files.sources["s1"].query("SELECT @@read_only") == [(0,)]
+
+        done = cut_over("--read-only", "--state", "own.json", "--report", "over")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"there is no unshard-cutover-{files.name}.state.json" in cut_over("--back").stdout
+        assert files.sources["s1"].query("SELECT @@read_only") == [(1,)]
+        (undo,) = re.findall(r"unshard (cutover .* --back), or by hand", (files.folder / "over.txt").read_text())
+        subprocess.run([UNSHARD, *shlex.split(undo)], cwd=files.folder, timeout=180, check=True)
         assert files.sources["s1"].query("SELECT @@read_only") == [(0,)]
 
 

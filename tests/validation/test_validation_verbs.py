@@ -58,6 +58,8 @@ def test_the_verbs(stocked: str, source_server: MariadbServer, target_server: Th
         assert one["source"] == "s1"
         assert one["msg"].startswith("the worker is told; all rows are compared")
         assert ctl(files, "start", "--all-task")["sources"][0]["msg"] == "the validator runs already"
+        refused = json.dumps(ctl(files, "start", task, "--start-time", "2026-01-01 00:00:00", code=1))
+        assert f"`unshard ctl validation stop {task}`" in refused
         wait_until(lambda: bool(ctl(files, "status", task)["validators"][0]["validatorBinlog"]), "running")
         source_server.run(f"INSERT INTO {stocked}.plain VALUES (1)", f"INSERT INTO {stocked}.t VALUES (4, 4)")
         records.settled()
