@@ -16,6 +16,8 @@ SYSTEM_SCHEMAS = frozenset(
     {"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema", "dm_heartbeat"}
 )
 """Schemas that are never migrated (reference of DM, section 5.1), in lower case."""
+IS_TABLE = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+"""The condition on `information_schema.TABLES` for tables with rows of their own: no views, no sequences."""
 
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
@@ -53,8 +55,7 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
     """Return every base table outside the system schemas, sorted."""
     found = rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
-        " WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')",
+        f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}",
     )
     return tuple(sorted(TableName(*name) for name in found if name[0].lower() not in SYSTEM_SCHEMAS))
 

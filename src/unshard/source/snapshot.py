@@ -21,11 +21,11 @@ from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
 from unshard.mysql.failures import lacks_user_locks
 from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify, version_of
+from unshard.mysql.structure import IS_TABLE
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
-_KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
-_LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
+_LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
 _XA_PATIENCE_SECONDS = 20.0
 _XA_GRACE_SECONDS = 0.5
 _FILE, _OFFSET, _XA_COMMITS = "binlog_snapshot_file", "binlog_snapshot_position", "com_xa_commit"

@@ -18,15 +18,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import MySQLdb
+
 from unshard.errors import LoadError, Where
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
+from unshard.mysql.structure import IS_TABLE
 
 SUFFIX = "load_table"
 COUNTED = 1_000_000
 """The number of rows up to which a table's rows are counted; a count of all may take minutes."""
 _AT_ONCE = 100
 """The number of tables that one statement asks about."""
+_VERSIONED = 4137
+"""MariaDB's refusal to truncate a system-versioned table."""
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {name} (
     target_schema VARCHAR(64) NOT NULL,
@@ -196,7 +201,7 @@ def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
     """Return the tables that exist and hold a row."""
     existing: set[tuple[str, str]] = set()
     ((folds,),) = rows(connection, "SELECT @@lower_case_table_names")
-    asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
+    asked = f"SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND {IS_TABLE}"
     for schema in sorted({name.schema for name in tables}):
         names = (str(table) for (table,) in rows(connection, asked, (schema,)))
         existing |= {(schema, name.lower() if int(folds) else name) for name in names}
@@ -208,6 +213,16 @@ def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
         asked = " UNION ALL ".join(f"(SELECT {n} FROM {name.quoted} LIMIT 1)" for n, name in enumerate(some))
         found += [some[number] for number in sorted(int(number) for (number,) in rows(connection, asked))]
     return found
+
+
+def empty_table(connection: Any, table: TableName) -> None:
+    """Delete all current rows of a table. MariaDB does not truncate a system-versioned one, which keeps its history."""
+    try:
+        rows(connection, f"TRUNCATE TABLE {table.quoted}")
+    except MySQLdb.Error as error:
+        if error.args[0] != _VERSIONED:
+            raise
+        rows(connection, f"DELETE FROM {table.quoted}")
 
 
 def counted(connection: Any, table: TableName) -> str:
