@@ -220,6 +220,7 @@ def carry_out(
     *,
     resumed: bool,
     jobs: Jobs | None = None,
+    begin: Callable[[Step], None] = lambda step: None,
 ) -> None:
     """Run every step that is not done, in order, on a connection without an open transaction.
 
@@ -228,6 +229,7 @@ def carry_out(
         note_done: stores durably how many steps are done; called after each step.
         resumed: whether an earlier attempt (of this or another process) had this intent. False only at the first.
         jobs: the DDL jobs of a TiDB target, whose history shows what an earlier attempt has done; None for others.
+        begin: called before each step.
 
     Raises DdlError DDL-006 for a structure that is neither the one before the statement nor the one after it, DDL-007
     where only a human can decide, DDL-008 where the server refuses; MySQLdb.Error for a lost connection or a busy
@@ -235,6 +237,7 @@ def carry_out(
     """
     for number in range(intent.done, len(intent.steps)):
         step = intent.steps[number]
+        begin(step)
         if jobs is not None:
             _run_as_job(connection, intent, step, jobs, reach, resumed=resumed and number == intent.done)
             note_done(number + 1)
