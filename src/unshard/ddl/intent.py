@@ -43,7 +43,7 @@ from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.failures import is_transient
-from unshard.mysql.structure import create_statement
+from unshard.mysql.structure import find_create_statement
 from unshard.schema.lex import tokens
 
 Structures = Mapping[str, str | None]
@@ -197,7 +197,6 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
 # Run the remaining steps of an intent on the target, each statement once.
 
 
-NO_SUCH_TABLE = frozenset({1146, 1049})
 NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3780, 3855, 8200})
 """Error numbers with which TiDB refuses a statement, or a part of one, that it does not support."""
 
@@ -303,12 +302,7 @@ def structures(connection: Any, step: Step) -> Structures:
 def _structure(connection: Any, step: Step, name: str) -> str | None:
     if step.kind.on_schema:
         return show_create_database(connection, tokens(name)[0].value)
-    try:
-        return create_statement(connection, unquoted(name))
-    except MySQLdb.Error as error:
-        if error.args and error.args[0] in NO_SUCH_TABLE:
-            return None
-        raise
+    return find_create_statement(connection, unquoted(name))
 
 
 def unquoted(name: str) -> TableName:
