@@ -26,8 +26,9 @@ from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Server, identify, of_one_server, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.structure import QUERIES, Trigger, assemble, triggers_of
+from unshard.mysql.structure import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
+from unshard.mysql.triggers import Trigger, triggers_of
 from unshard.relay.beginning import start_fault
 from unshard.target.filled import FilledTables
 from unshard.target.meta import MetaTables

@@ -16,7 +16,7 @@ from unshard.errors import UnshardError
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows, session
 from unshard.mysql.failures import Failure, failure_of
-from unshard.mysql.structure import create_statement
+from unshard.mysql.structure import find_create_statement
 from unshard.mysql.target_session import tidb_version
 from unshard.mysql.tidb import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
 from unshard.schema.definition import Dialect, TableDefinition
@@ -51,10 +51,13 @@ def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     words = _words(end, source)
     alike: dict[tuple[TableName, Finding], list[str]] = {}
     with session(source.end.endpoint, "source") as connection:
-        for name in source.tables:
+        for name, table in source.tables.items():
             target = source.targets[name]
+            create_sql = None
             if target not in task.there:
-                for finding in _lacking(name, create_statement(connection, name), words):
+                create_sql = table.create_sql or find_create_statement(connection, name)
+            if create_sql is not None:
+                for finding in _lacking(name, create_sql, words):
                     alike.setdefault((target, finding), []).append(str(name))
     for (_, finding), names in alike.items():  # shards mostly have the same findings
         yield replace(finding, short_error=f"table {_some(names)}: {finding.short_error}", self=names[0])

@@ -21,12 +21,11 @@ from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.retry import retrying
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
-_GONE = frozenset({1146, 1049})
 _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 
@@ -129,7 +128,7 @@ def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple
     before = [read_table(plain, name) for name in names]
     location = snapshot_apart_from_xa(bulk, plain)
     for name in names:
-        _touch(bulk, name)
+        touch(bulk, name)
     tables = [read_table(plain, name) for name in names]
     for name, was, table in zip(names, before, tables, strict=True):
         if was != table:
@@ -139,12 +138,15 @@ def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
 
 
-def _touch(bulk: Any, name: TableName) -> None:
+def touch(bulk: Any, name: TableName) -> bool:
+    """Take a table's metadata lock until the transaction ends; return whether there is such a table."""
     try:
         ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
     except MySQLdb.Error as error:
-        if error.args[0] not in _GONE:
+        if error.args[0] not in NO_SUCH_TABLE:
             raise
+        return False
+    return True
 
 
 def _has_snapshots(table: Table) -> bool:
@@ -173,7 +175,7 @@ def reader(endpoint: Endpoint, *, text: bool) -> Iterator[Any]:
 
 def _translated(error: MySQLdb.Error, endpoint: Endpoint) -> UnshardError:
     number = error.args[0] if error.args else 0
-    if number in _GONE:
+    if number in NO_SUCH_TABLE:
         return DumpError("DUMP-001", cause=str(error.args[-1]))
     if number == _CHANGED_SINCE_SNAPSHOT:
         return DumpError("DUMP-010", cause=str(error.args[-1]))

@@ -28,6 +28,8 @@ _SCHEMA = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
 _TABLES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
 _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 4161})
 """Syntax, character set, not supported yet, collation and set, collation, engine, function, generated column, type."""
+_THERE = frozenset({1007, 1050})
+"""The notes of IF NOT EXISTS on a schema or table that the server has, maybe under a name of another case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,8 @@ def _make_tables(
             made = replace(first.table, create_sql=joined.create_sql) if joined is not None else first.table
             text = creation.table(made, target, rules.route, counter, first.where)
             rows(connection, f"USE {quote_name(target.schema)}")
-            _create(connection, text, f"table {target}", first.where)
-            records.note_made(connection, target)
+            if _create(connection, text, f"table {target}", first.where):
+                records.note_made(connection, target)
             there = read_table(connection, target)
         return there
 
@@ -293,8 +295,11 @@ class _Listing:
         return self._tables[schema]
 
 
-def _create(connection: Any, statement: str, what: str, where: Where) -> None:
-    """Run a CREATE statement of the source, which a target of another flavour or version may not understand."""
+def _create(connection: Any, statement: str, what: str, where: Where) -> bool:
+    """Run a CREATE … IF NOT EXISTS of the source; return whether it made something.
+
+    Raises LoadError LOAD-011 where a target of another flavour or version does not understand it.
+    """
     try:
         rows(connection, statement)
     except MySQLdb.Error as error:
@@ -302,6 +307,7 @@ def _create(connection: Any, statement: str, what: str, where: Where) -> None:
             raise
         cause = f"{error.args[0]}: {error.args[1]}"
         raise LoadError("LOAD-011", where, cause, {"what": what, "statement": statement}) from error
+    return not any(number in _THERE for _, number, _ in rows(connection, "SHOW WARNINGS"))
 
 
 def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
