@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql test-tidb lint format bench report docs wheel lock clean
+.PHONY: help setup build demo test test-mysql test-tidb lint format bench report docs wheel lock clean clean-cache
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,7 +29,7 @@ test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after th
 	@tools/system-packages browser || echo "Without Chromium the tests of the page in a browser are left out."
 	@$(PYTEST) $(TESTS)
 
-test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches into .servers/ first
+test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches first
 	@tools/test-servers mysql
 	@$(PYTEST) tests/mysql_server
 
@@ -65,7 +65,10 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/pip-compile -q --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
-clean: ## remove everything that was built, .venv too
+clean-cache: ## remove what was fetched and built outside of the checkout, for all checkouts of this user
+	@tools/cache clean
+
+clean: ## remove everything that was built in this checkout, .venv too
 	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.libraries: requirements.lock tools/python tools/system-packages
