@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
 SUITES := faults cluster page docs scenarios storms mysql tidb
-.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,7 +62,10 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/pip-compile -q --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
-clean: ## remove everything that was built, .venv too
+clean-cache: ## remove what was fetched and built outside of the checkout, for all checkouts of this user
+	@tools/cache clean
+
+clean: ## remove everything that was built in this checkout, .venv too
 	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache .test-records
 
 $(VENV)/.libraries: requirements.lock tools/python tools/system-packages

@@ -22,6 +22,7 @@ from xml.sax.saxutils import escape
 
 import psutil
 
+from unshard.testing.cache import server_folder
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.servers import MissingProgramError, reserved
 from unshard.testing.spark_cluster import SPARK_HOME, SparkBootError
@@ -32,7 +33,6 @@ _RESOURCE_MANAGER = ("address", "scheduler.address", "resource-tracker.address",
 _NODE_MANAGER = ("address", "localizer.address", "webapp.address", "collector-service.address")
 _PROCESSES = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")
 _JAVA = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true"
-_CHECKOUT = Path(__file__).parents[2]
 
 
 class YarnCluster:
@@ -43,7 +43,8 @@ class YarnCluster:
     """
 
     def __init__(self, slots: int = 2) -> None:
-        jars = Path(os.environ.get("UNSHARD_YARN_ROOT") or _CHECKOUT / ".servers" / "yarn")
+        jars = server_folder("yarn")
+        assert jars is not None, "tests are run in a checkout"
         if not jars.is_dir():
             raise MissingProgramError(f"YARN is not in {jars}: run tools/test-servers yarn")
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-yarn-"))
