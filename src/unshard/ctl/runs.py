@@ -57,7 +57,7 @@ def record_in(file: Path) -> RunRecord | None:
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
         known = [str(form[name]) for name in ("task", "began", "address", "ended", "outcome")]
-        return RunRecord(*known, log=Path(str(form.get("log", ""))).name)
+        return RunRecord(*known, Path(str(form.get("log", ""))).name)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
