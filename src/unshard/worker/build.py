@@ -38,6 +38,7 @@ from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.target_triggers import TargetTriggers
 from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
@@ -282,7 +283,9 @@ def _sync(
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
-    targets = TargetTables(lambda table: store.on_target(lambda connection: read_table(connection, table)))
+    stops = config.delivery == "exactly-once" and not config.leaves_out("target_triggers")
+    triggers = TargetTriggers(name, lambda: tables.targets, stops)
+    targets = TargetTables(lambda table: store.on_target(lambda connection: triggers.read(connection, table)))
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: store.on_target(families)
     tracker = SchemaTracker(
