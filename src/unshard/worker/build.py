@@ -20,9 +20,10 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.flavour import identify
 from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
@@ -36,6 +37,7 @@ from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.throttle import TargetLimits, Throttle
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules, TargetTables
 from unshard.sync.planning.target_triggers import TargetTriggers
@@ -331,11 +333,21 @@ def _sync(
     elif config.pessimistic:
         groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
+    coarse_keys = None
+    if not config.leaves_out("tidb_collations", "target_keys"):
+        coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
     return SyncUnit(
         source=name,
         store=store,
         planner=Planner(
-            name, store.meta, store.endpoint, shape, slots, settings.on_missing_row, len(config.peers) == 1
+            name,
+            store.meta,
+            store.endpoint,
+            shape,
+            slots,
+            settings.on_missing_row,
+            len(config.peers) == 1,
+            coarse_keys=coarse_keys,
         ),
         rules=table_rules,
         statements=statements,
