@@ -18,7 +18,7 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
-COLUMNS = "(id INT PRIMARY KEY, v VARCHAR(20))"
+COLUMNS = "(id INT PRIMARY KEY, v VARCHAR(20)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
 
 
 @pytest.fixture

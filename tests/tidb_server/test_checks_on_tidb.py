@@ -210,3 +210,22 @@ def test_a_table_that_goes_while_it_is_looked_at(
     gone = Vanishing(words, act).before(monkeypatch, structure, "rows")
     assert report_of(files).passed
     assert gone.done
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "severity"),
+    [
+        ("v VARCHAR(9) {0} UNIQUE", {"syncers": {"own": {"safe-mode": True}}}, "fail"),
+        ("v VARCHAR(9) {0} UNIQUE", {"delivery": "at-least-once"}, "fail"),
+        ("v VARCHAR(9) {0} UNIQUE", {}, "warn"),
+        ("v VARCHAR(9) {0}", {"delivery": "at-least-once"}, "warn"),
+    ],
+)
+def test_a_collation_that_takes_more_texts_for_equal_and_safe_mode(
+    column: str, keys: dict[str, object], severity: str, files: TaskFiles, source_server: MariadbServer, schema: str
+) -> None:
+    """REPLACE would remove one of two rows."""
+    source_server.run(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, {column.format(SWEDISH)})")
+    (finding,) = found(with_keys(files, **keys), COLLATIONS)
+    assert finding.severity == severity
+    assert ("keeps only the last of rows" in finding.short_error) == (severity == "fail")

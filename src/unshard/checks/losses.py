@@ -138,16 +138,18 @@ def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> It
             " such a row stop the load (LOAD-005)",
             other=str(target),
         )
-    again = [
-        source for source in sources if source.config.syncer.safe_mode or source.config.delivery == "at-least-once"
-    ]
-    if again and any(source.follows for source in sources):
+    again = {source.safe_mode: source.name for source in reversed(sources) if source.safe_mode}
+    if again:
+        why = "; ".join(f"{reason} of {name}" for reason, name in sorted(again.items()))
+        asked = any(source.config.syncer.safe_mode or source.config.delivery == "at-least-once" for source in sources)
         yield Finding(
             "warn",
-            f"{target} merges tables of {names}, and safe mode writes rows over others: a row that moves from one"
-            " source to another is lost where its DELETE is applied behind its INSERT",
+            f"{target} merges tables of {names}, and safe mode writes rows over others ({why}): a row that moves from"
+            " one source to another is lost where its DELETE is applied behind its INSERT",
             "move no rows between these sources; or take `delivery: exactly-once` without `safe-mode`, where such a row"
-            " stops the task (SYNC-003)",
+            " stops the task (SYNC-003)"
+            if asked
+            else "move no rows between these sources until `query-status` shows no `safeMode` any more",
             other=str(target),
         )
 
