@@ -8,7 +8,7 @@ from threading import Thread
 import MySQLdb
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.target.writer import KeptWriter, break_off, drop_writers
 from unshard.testing.hold import row_held, stands_still
