@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 from served import get, post, served, server_client, slow_is_in_hand, slow_may_end, tokens
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web import server as web_server
@@ -48,7 +48,7 @@ def test_answers_do_not_wait_for_an_ack(tmp_path: Path) -> None:
     with served(tmp_path) as server, server_client(server) as client:
         client.get("/status")
         (connection,) = server._server.server_state.connections
-        accepted = connection.transport.get_extra_info("socket")  # type: ignore[union-attr]
+        accepted = connection.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
