@@ -9,7 +9,8 @@ from types import MappingProxyType
 import pytest
 
 from support.checked_tasks import found, mended, report_of, with_keys
-from support.task_runs import TaskFiles, newest, wait_until
+from support.task_runs import TaskFiles, newest
+from support.waiting import wait_until
 from unshard.checks import server as settings
 from unshard.checks.facts import LogFilters, SourceFacts, log_filters, read_facts
 from unshard.config.files import load_source, load_task

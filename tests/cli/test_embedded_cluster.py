@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
 from unshard.config.files import parse_source, parse_task

@@ -20,7 +20,7 @@ import pytest
 from page_served import PageServed, copied, differing, page_served, status, validation
 from test_page import SCREENS, client, read
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.status import SourceReport
 from unshard.web.page import reader as state_reader
 from unshard.web.page import screens as page_screens

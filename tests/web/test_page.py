@@ -195,6 +195,13 @@ def test_an_action_shows_its_command_and_stands_in_the_audit_log(page: PageServe
         assert lines[-1]["status"] == 422
 
 
+def test_an_action_that_all_have_carried_out_says_so(tmp_path: Path) -> None:
+    with page_served(tmp_path, status()) as page, client(page, "oda") as browser:
+        form = {"csrf": read(browser, "do/pause-task?name=shop").hidden("csrf"), "name": "shop"}
+        assert "✔ Done." in browser.post("do/pause-task", data=form).text
+        assert page.wanted() is Stage.PAUSED
+
+
 def test_unknown_is_unknown(tmp_path: Path) -> None:
     with page_served(tmp_path, status()) as page, client(page, "vic") as browser:
         page.set(status(lag=None))

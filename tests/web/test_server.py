@@ -14,7 +14,7 @@ import pytest
 from fastapi import FastAPI
 from served import get, post, served, server_client, slow_is_in_hand, slow_may_end, tokens
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web import server as web_server
