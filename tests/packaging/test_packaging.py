@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.cli.app import app
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 

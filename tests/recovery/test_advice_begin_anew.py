@@ -10,7 +10,8 @@ from shutil import rmtree
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, newest
+from support.waiting import wait_until
 from unshard.checks.run import check_task, require
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks

@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import Command, TaskFiles, TaskRun, at_work, processes_below, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun, at_work, processes_below
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer

@@ -16,7 +16,8 @@ from random import Random
 import pytest
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import Command, TaskFiles, at_work, newest, wait_until
+from support.task_runs import Command, TaskFiles, at_work, newest
+from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

@@ -13,7 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.dump.metadata import DumpResult
 from unshard.dump.unit import Crossed, DumpUnit
 from unshard.mysql.endpoint import to_endpoint

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from support.optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, ends_at, take_out
-from support.task_runs import Command, TaskRun, wait_until
+from support.task_runs import Command, TaskRun
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.errors import EngineError
 from unshard.spark import jobs as jobs_module
 from unshard.spark import session as session_module

@@ -6,7 +6,8 @@ from typing import Any
 
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 
 OPTIMISTIC = {"shard-mode": "optimistic"}

@@ -15,7 +15,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from support.merged_shards import MergedShards
-from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.api.verbs import ShardDdlLockUnlock
 from unshard.config.files import load_task
 from unshard.errors import UnshardError

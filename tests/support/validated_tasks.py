@@ -12,7 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.api.verbs import Validation
 from unshard.config.files import load_source, load_task
 from unshard.mysql.connection import Endpoint, session

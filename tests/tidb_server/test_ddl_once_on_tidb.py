@@ -18,7 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_processes import REFUSED, Process
-from support.task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.errors import DdlError, SyncError
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from support.exactly_once import assert_exactly_once
 from support.shard_processes import REFUSED, Process
 from support.stopped_threads import Aside
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.errors import SyncError
 from unshard.mysql.connection import rows
 from unshard.mysql.target_session import IDLE_SECONDS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import wait_until
 from support.validated_tasks import ValidatedShop, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.validation import full_load

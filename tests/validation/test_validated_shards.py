@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

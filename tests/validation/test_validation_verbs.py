@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from support.task_runs import UNSHARD, Command, TaskFiles, wait_until
+from support.task_runs import UNSHARD, Command, TaskFiles
 from support.validated_tasks import QUICK, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

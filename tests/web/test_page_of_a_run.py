@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.task_runs import Command, TaskFiles, wait_until
+from support.task_runs import Command, TaskFiles
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.page]

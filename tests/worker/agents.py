@@ -10,7 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder, SubtaskBrief, SubtaskOrder
 from unshard.api.status import Stage
 from unshard.config.files import load_source, load_task

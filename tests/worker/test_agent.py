@@ -10,7 +10,8 @@ import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, newest, wait_until
+from support.task_runs import TaskFiles, newest
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, PurgeWish, SubtaskOrder
 from unshard.api.status import Stage, SyncStatus, UnitName
 from unshard.errors import ClusterError

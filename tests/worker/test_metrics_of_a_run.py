@@ -12,7 +12,8 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from support.task_runs import PATIENCE_SECONDS, TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.api.status import Stage
 from unshard.config.listener import ListenerConfig
 from unshard.metrics import METRICS

@@ -10,7 +10,8 @@ from threading import Event
 
 import pytest
 
-from support.task_runs import newest, wait_until
+from support.task_runs import newest
+from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError

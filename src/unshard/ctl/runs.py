@@ -56,8 +56,8 @@ def record_in(file: Path) -> RunRecord | None:
     """Return the record in a file; None where there is no readable one."""
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
-        known = [str(form[name]) for name in ("task", "began", "address", "ended", "outcome")]
-        return RunRecord(*known, Path(str(form.get("log", ""))).name)
+        known = {name: str(form[name]) for name in ("task", "began", "address", "ended", "outcome")}
+        return RunRecord(**known, log=Path(str(form.get("log", ""))).name)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
