@@ -40,10 +40,11 @@ from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.planning.target_triggers import TargetTriggers
-from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.planning.told_alterations import ToldAlterations
+from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements
@@ -350,10 +351,10 @@ def _sync(
             settings.on_missing_row,
             len(config.peers) == 1,
             coarse_keys=coarse_keys,
-        ),
             alterations=ToldAlterations(
                 name, targets.get, cache(partial(_kind, store, mariadb=statements.traits.mariadb))
             ),
+        ),
         rules=table_rules,
         statements=statements,
         groups=groups,
@@ -365,7 +366,6 @@ def _sync(
     )
 
 
-def _as_upstream(
 def _kind(store: CheckpointStore, *, mariadb: bool) -> TargetKind:
     def ask(connection: Any) -> TargetKind:
         tidb = is_tidb(connection)
@@ -375,6 +375,7 @@ def _kind(store: CheckpointStore, *, mariadb: bool) -> TargetKind:
     return store.on_target(ask)
 
 
+def _as_upstream(
     found: Table | None,
     name: TableName,
     extracted: Sequence[str],
