@@ -83,10 +83,7 @@ def raw_columns(table: Table) -> list[Column]:
 
 def with_raw_columns(table: Table, names: Collection[str]) -> Table:
     """Return the table with the values of these columns as the bytes that they are."""
-    columns = tuple(
-        replace(column, charset="binary", collation=None) if column.name in names else column
-        for column in table.columns
-    )
+    columns = tuple(replace(column, charset="binary") if column.name in names else column for column in table.columns)
     return replace(table, columns=columns)
 
 
