@@ -23,7 +23,7 @@ def carry_negative_zeros(
         f"CREATE DATABASE {schema}",
         f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, x DOUBLE, f FLOAT)",
         f"CREATE TABLE {schema}.n (id INT PRIMARY KEY, d DECIMAL(9,3))",
-        f"INSERT INTO {schema}.t VALUES (1, -0e0, 0), (2, 0, -0e0), (3, 0, 0), (4, -1, -1e-30), (5, NULL, NULL)",
+        f"INSERT INTO {schema}.t VALUES (1, -0e0, 0), (2, 0, -0e0), (3, 0, 0), (4, -1, -0.5), (5, NULL, NULL)",
     )
     files = TaskFiles(folder, schema, {"s1": source}, target, (schema,)).write()
     findings = found(files, ZEROS)
