@@ -44,7 +44,8 @@ def test_a_character_set_with_two_codes_for_one_character(
     files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
     changed_source.run(
-        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET eucjpms, w VARCHAR(9) CHARSET sjis)",
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET eucjpms UNIQUE,"
+        " w VARCHAR(9) CHARSET sjis, UNIQUE (w), x VARCHAR(9) CHARSET sjis)",
         f"INSERT INTO {schema}.k (id, v) VALUES (1, _eucjpms x'8FA2B7'), (2, _eucjpms x'A1C1'), (3, NULL)",
     )
     (lack,) = found(files, CODES)
@@ -53,12 +54,15 @@ def test_a_character_set_with_two_codes_for_one_character(
     assert changed_source.query(query) == [(1,)]
     target_server.run(
         f"CREATE DATABASE IF NOT EXISTS {schema}",
-        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARSET utf8mb4, w VARCHAR(9) CHARSET sjis)",
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARSET utf8mb4, w VARCHAR(9) CHARSET sjis,"
+        " x VARCHAR(9) CHARSET sjis, UNIQUE (v), UNIQUE (w))",
     )
     (lack,) = found(files, CODES)
     assert "(w: sjis)" in lack.short_error
     target_server.run(f"ALTER TABLE {schema}.k MODIFY w VARCHAR(9) CHARSET utf8mb4")
     assert found(files, CODES) == []
+    (lack,) = found(replace(files, instance={"mydumper": {"format": "sql"}}), CODES)
+    assert "(x: sjis)" in lack.short_error
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def test_it_stops_before_the_first_row(
     assert "column v of a unique key" in str(error)
     assert "(A = À" in str(error)
     assert target_server.query(f"SELECT id FROM {name}") == [(1,)]
-    target_server.run(f"ALTER TABLE {name} MODIFY v VARCHAR(9) CHARACTER SET utf8mb4 COLLATE {FINE}")
+    for change in ("DROP KEY v", f"MODIFY v VARCHAR(9) CHARACTER SET utf8mb4 COLLATE {FINE}", "ADD UNIQUE KEY v (v)"):
+        target_server.run(f"ALTER TABLE {name} {change}")
     with TaskRun(files, spark) as run:
         run.catch_up()
     assert_equal([(source_server, name)], (target_server, name))

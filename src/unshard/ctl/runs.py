@@ -9,7 +9,7 @@ import json
 import re
 import socket
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,8 +56,9 @@ def record_in(file: Path) -> RunRecord | None:
     """Return the record in a file; None where there is no readable one."""
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
-        known = {name: str(form[name]) for name in ("task", "began", "address", "ended", "outcome")}
-        return RunRecord(**known, log=Path(str(form.get("log", ""))).name)
+        names = ("task", "began", "address", "ended", "outcome")
+        log = Path(str(form["log"])).name if "log" in form else ""
+        return replace(RunRecord(*(str(form[name]) for name in names)), log=log)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -16,7 +16,7 @@ from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
 from unshard.dump.plan import TRANSACTIONAL
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, write_files
+from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
@@ -109,7 +109,7 @@ def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, 
             records.append(Record(table, location, ()))
             continue
         counter = next_counter(plain, table.name)
-        batches = read_rows(bulk, table, (work.where,))
+        batches = read_rows(bulk, table, (work.where,), raw=raw_names(table, work.limits.format))
         files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
         records.append(Record(table, location, named(table, files, work.limits), counter))
     ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL

@@ -24,7 +24,7 @@ from unshard.dump.lock_free import reader, touch
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
 from unshard.dump.plan import Resolved, TableChunk
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, write_files
+from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName, name_form, name_of
@@ -240,6 +240,7 @@ class _Structures:
 
 def _dump_chunk(work: ChunkWork, bulk: Any, structures: _Structures, chunk: TableChunk) -> ChunkFiles:
     table = structures.of(chunk.table)
-    batches = read_rows(bulk, table, (work.where, chunk.condition))
+    raw = raw_names(table, work.limits.format)
+    batches = read_rows(bulk, table, (work.where, chunk.condition), raw=raw)
     files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
     return ChunkFiles(chunk.table, chunk.number, tuple(files))

@@ -67,8 +67,8 @@ SYNC: dict[str, CatalogueEntry] = {
         "safe mode may not write to {target}: column {column} of a unique key takes texts for equal there that differ"
         " in the source ({equal}), and of two such rows it would keep only the last",
         "give the column a collation that keeps these texts apart (`ALTER TABLE {target} MODIFY {column} … COLLATE`"
-        " utf8mb4_bin or another one), and start again; or, if no unique key holds such texts, put `target_keys` under"
-        " `ignore-checking-items`",
+        " utf8mb4_bin or another one; TiDB takes that while no key is on the column), and start again; or, if no unique"
+        " key holds such texts, put `target_keys` under `ignore-checking-items`",
     ),
     "SYNC-076": CatalogueEntry(
         "the target's table {target} has got the trigger {trigger}, which {does}: what the source's own triggers did is"

@@ -17,6 +17,7 @@ from unshard.load.creation import Creation, EmptyTables, OpenSession, Route, eac
 from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.altered_values import passed_through
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import next_counter
@@ -53,13 +54,14 @@ class LoadRules:
 class Way:
     """The way of one source table's rows into the target. `source` is the table's structure.
 
-    `constants` are the values of its extracted columns.
+    `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes.
     """
 
     source: Table
     target: TableName
     mapping: ColumnMapping | None = None
     constants: tuple[Constant, ...] = ()
+    raw: frozenset[str] = frozenset()
 
     @property
     def fingerprint(self) -> str:
@@ -160,7 +162,9 @@ def prepare(
                 values = {"target": str(target), "faults": "; ".join(faults)}
                 raise LoadError("LOAD-004", one.where, values=values)
             settled = one.mapping.settled(structure, there) if one.mapping is not None else None
-            found[one.table.name] = Way(structure, target, settled, added)
+            mapped = {settled.source_column, settled.target_column} if settled is not None else set()
+            raw = passed_through(structure, there) - mapped
+            found[one.table.name] = Way(structure, target, settled, added, raw)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,10 +20,11 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.mysql.altered_values import TargetKind
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import identify
+from unshard.mysql.flavour import Flavour, identify
 from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
@@ -39,8 +40,10 @@ from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.planning.target_triggers import TargetTriggers
+from unshard.sync.planning.told_alterations import ToldAlterations
 from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
@@ -348,6 +351,9 @@ def _sync(
             settings.on_missing_row,
             len(config.peers) == 1,
             coarse_keys=coarse_keys,
+            alterations=ToldAlterations(
+                name, targets.get, cache(partial(_kind, store, mariadb=statements.traits.mariadb))
+            ),
         ),
         rules=table_rules,
         statements=statements,
@@ -358,6 +364,15 @@ def _sync(
         flush_seconds=settings.checkpoint_flush_interval_seconds,
         delivery=Delivery(config.delivery == "exactly-once", settings.safe_mode, settings.safe_mode_duration_seconds),
     )
+
+
+def _kind(store: CheckpointStore, *, mariadb: bool) -> TargetKind:
+    def ask(connection: Any) -> TargetKind:
+        tidb = is_tidb(connection)
+        mysql = not tidb and identify(connection).flavour is Flavour.MYSQL
+        return TargetKind(not mariadb, tidb or mysql, tidb)
+
+    return store.on_target(ask)
 
 
 def _as_upstream(

@@ -27,6 +27,7 @@ from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, T
 from unshard.sync.batch.row_counts import Account, Seen, check_events
 from unshard.sync.batch.stored_plan import RowsRecord, digests
 from unshard.sync.planning.coarse_keys import CoarseKeys
+from unshard.sync.planning.told_alterations import ToldAlterations
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables
@@ -50,7 +51,7 @@ class Planner:
 
     `shape`: how new batches are cut. `slots`: the number of tasks that Spark runs at a time. `alone`: no other source
     needs them. `here`: small batches run in the driver's process. `coarse_keys`: what safe mode is refused for; None
-    where the user allows it.
+    where the user allows it. `alterations`: what is logged of a table's columns before its first row.
     """
 
     source: str
@@ -62,11 +63,14 @@ class Planner:
     alone: bool = True
     here: bool = True
     coarse_keys: CoarseKeys | None = None
+    alterations: ToldAlterations | None = None
 
     def plan(
         self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
         """Return the plan of a new batch over all of `work`."""
+        if self.alterations is not None:
+            self.alterations.tell(tables)
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         shuffled = shuffled and self.shape.multiple_rows and may_be_shuffled(tables)
