@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from support.task_runs import called, processes_below, wait_until
+from support.task_runs import called, processes_below
+from support.waiting import wait_until
 
 TOOLS = Path(__file__).parents[2] / "tools"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +24,7 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
-PATIENCE_SECONDS = 2
+PATIENCE_SECONDS = 3
 
 
 @pytest.fixture
@@ -94,8 +93,10 @@ def dump_harmed(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, each: int) -
 
 
 def stall(proxy: FaultProxy) -> None:
+    """Nothing comes through until somebody has given up, and met the same silence on a new connection."""
+    known = proxy.accepted
     proxy.stall()
-    time.sleep(PATIENCE_SECONDS + 1.5)  # new connections meet the same silence
+    wait_until(lambda: proxy.accepted > known, "a new connection")
     proxy.flow()
 
 

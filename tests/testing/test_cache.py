@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.testing import cache
 from unshard.testing.cache import CHECKOUT, cache_folder, made_once, server_folder
 from unshard.testing.servers import MissingProgramError

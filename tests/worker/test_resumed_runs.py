@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,8 +76,10 @@ def test_a_duplicate_key_stands_and_says_so(spark: SparkSession, files: TaskFile
         assert one.result is not None
         assert "can't auto resume" in one.result.detail
         assert "1062" in one.result.errors[0].raw_cause
-        time.sleep(0.5)
-        stood = told(master, files).model_copy(update={"resume_count": 2})  # twice before, by other errors
+        assert agent.host is not None
+        stands = agent.host.subtasks[files.name]
+        stands.tick()  # nothing is due
+        stood = stands.brief().model_copy(update={"resume_count": 2})  # twice before, by other errors
         assert stood.stage is Stage.PAUSED
     master.give(source_order(subtask_order(files, kept=stood), epoch=2))
     with Running(master, spark) as agent:
