@@ -146,6 +146,8 @@ def test_a_run_is_told_from_dump_to_stop(
 
         master.give(source_order(subtask_order(files, Stage.RUNNING, 3)))
         scraper.wait(lambda: scraper.value(LAG) == 0.0, "in step again")
+        validated = {name for name in set(METRICS) - ELSEWHERE - WAITING if "_validator_" in name}
+        scraper.wait(lambda: validated <= scraper.seen, "a validator", lambda: str(validated - scraper.seen))
         files.target.run(f"DROP TABLE {name}.t")
         source.run(f"INSERT INTO {name}.t VALUES (901, 1)")
         exits = "dm_syncer_exit_with_error_count"
