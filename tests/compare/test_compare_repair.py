@@ -110,15 +110,6 @@ def test_a_higher_limit_mends_the_rows_that_were_not_kept(files: TaskFiles, spar
     assert compared(files, spark).exit_code == 0
 
 
-def test_a_value_that_does_not_fit_is_refused_and_not_cut(files: TaskFiles, spark: SparkSession) -> None:
-    planted(files)
-    _, path = with_sql(files, spark)
-    (schema,) = files.schemas
-    files.target.run(f"UPDATE {schema}.t SET v = ''", f"ALTER TABLE {schema}.t MODIFY v VARCHAR(1)")
-    with pytest.raises(AssertionError, match="Data too long for column 'v'"):
-        run_file(files.target, path)
-
-
 def test_what_no_statement_mends_is_told(files: TaskFiles, spark: SparkSession) -> None:
     (schema,) = files.schemas
     files.sources["s1"].run(f"USE {schema}", "CREATE TABLE bare (a INT)", "INSERT INTO bare VALUES (1)")

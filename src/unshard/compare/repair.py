@@ -25,7 +25,7 @@ _MENDED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
 
 _PROLOGUE = (
     "SET NAMES utf8mb4;",
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
+    "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
     "SET SESSION time_zone = '+00:00';",
     "SET SESSION foreign_key_checks = 0;",
 )
