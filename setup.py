@@ -65,6 +65,7 @@ class BuildKernels(build_ext):  # type: ignore[misc]
 
     def run(self) -> None:
         self.into_checkout = bool(self.inplace)  # which the base class changes meanwhile
+        self.force = True  # the times of files do not tell what is in them
         super().run()
 
     def build_extension(self, kernel: Extension) -> None:
@@ -74,7 +75,6 @@ class BuildKernels(build_ext):  # type: ignore[misc]
         built = Path(self.get_ext_fullpath(kernel.name))
 
         def make(fresh: Path) -> None:
-            self.force = True  # times of files say nothing about what another checkout will get
             self.compile(kernel)
             shutil.copyfile(built, fresh / built.name)
 
@@ -86,7 +86,7 @@ class BuildKernels(build_ext):  # type: ignore[misc]
     def compile(self, kernel: Extension) -> None:
         from Cython.Build import cythonize  # only where there is something to translate
 
-        options = {"build_dir": "build/cython", "language_level": 3, "quiet": True, "force": self.force}
+        options = {"build_dir": "build/cython", "language_level": 3, "quiet": True, "force": True}
         (translated,) = cythonize([kernel], **options)
         kernel.sources = translated.sources
         super().build_extension(kernel)

@@ -42,9 +42,9 @@ def write(folder: Path | None = None) -> None:
     fresh = path.with_suffix(f".{os.getpid()}")
     options = f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={fresh} -Xlog:disable -Xlog:all=error:stderr"
     try:
-        with tempfile.TemporaryDirectory(prefix="unshard-") as work:
+        with tempfile.TemporaryDirectory(prefix="unshard-") as temporary:
             conf = {"spark.driver.extraJavaOptions": options}
-            with spark_session("local[2]", conf, Path(work) / "spark.log") as session:
+            with spark_session("local[2]", conf, Path(temporary) / "spark.log") as session:
                 gateway = session.sparkContext._gateway
                 try:
                     _work(session)
