@@ -115,7 +115,7 @@ def test_random_statements_rows_stops_and_starts(rig: ShardRig, seed: int) -> No
         def told() -> str:
             return f"{merged_rows(shards)}\n{upstream_rows(shards)}\n" + "\n".join(map(str, last.crew.readings()))
 
-        wait_until(equal, "the rows of all shards", 120, told)
+        wait_until(equal, "the rows of all shards", told=told)
         names = {row[0] for row in shards.target.query(f"SHOW COLUMNS FROM {shards.merged}")}
         assert names == {"id", "w", "e", "c"}
 

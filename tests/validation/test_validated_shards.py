@@ -145,7 +145,7 @@ def test_a_table_that_is_altered_and_a_row_that_never_rests(
                 source_server.run(f"UPDATE {database}.t SET x = 8 WHERE id = 2")
                 run.catch_up()
                 target_server.run(f"UPDATE {database}.t SET x = 9 WHERE id = 2")
-            wait_until(lambda: len(records.errors(ErrorState.NEW)) == 1, "an error", 60, records.told)
+            wait_until(lambda: len(records.errors(ErrorState.NEW)) == 1, "an error", told=records.told)
         finally:
             ended.set()
             writer.join()
