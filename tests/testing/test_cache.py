@@ -15,7 +15,7 @@ import pytest
 from support.waiting import wait_until
 from unshard.testing import cache
 from unshard.testing.cache import CHECKOUT, cache_folder, made_once, server_folder
-from unshard.testing.servers import MissingProgramError
+from unshard.testing.servers import MissingProgramError, ServerBootError, template
 from unshard.testing.tidb_server import tidb_program
 
 PROGRAM = CHECKOUT / "tools" / "test-servers"
@@ -103,6 +103,15 @@ def test_what_a_killed_process_made_does_not_count(tmp_path: Path) -> None:
     assert (maker.wait(), waiting.wait()) == (-signal.SIGKILL, 0)
     assert not fresh.exists()
     assert {path.name for path in tmp_path.iterdir()} == {"entry", "entry.lock"}
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ServerBootError, match=r"/file/unshard/templates: .*; XDG_CACHE_HOME names another folder"):
+        template("thing", None, lambda fresh: None)
 
 
 def test_an_entry_that_could_not_be_made_is_tried_again(tmp_path: Path) -> None:

@@ -225,14 +225,20 @@ class LoggingServer(ThrowawayServer):
 
 
 def template(server: str, made_of: object, make: Callable[[Path], None]) -> Path:
-    """Return the data folder in the cache that `make` fills (see `made_once`).
+    """Return the data folder in the cache that `make` fills (see `made_once`). Raises ServerBootError.
 
     Args:
         server: product and version; the folder's name begins with it.
         made_of: the options and whatever else the data depend on; `json` must be able to dump it.
         make: gets an empty folder.
     """
-    return made_once(cache_folder() / "templates" / f"{server}-{short_sum(json.dumps(made_of).encode())}", make)
+    entry = cache_folder() / "templates" / f"{server}-{short_sum(json.dumps(made_of).encode())}"
+    try:
+        return made_once(entry, make)
+    except OSError as error:
+        raise ServerBootError(
+            f"no empty data of a server can be kept in {entry.parent}: {error}; XDG_CACHE_HOME names another folder"
+        ) from error
 
 
 def program_version(command: Sequence[str]) -> str:
