@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -301,10 +301,9 @@ class ThrowawayCluster:
         For a worker that is dead, frozen or cut off: a heartbeat of its own brings it back. Raises ClusterError as
         `HttpMasterLink.beat`.
         """
-        link = HttpMasterLink(self.addresses.split(","), LinkSecurity(token=self._token))
         addr = f"127.0.0.1:{worker.port}"
-        link.beat(Heartbeat(name=worker.name, addr=addr, life=token_hex(8), number=1, leaving=True))
-        link.close()
+        with closing(HttpMasterLink(self.addresses.split(","), LinkSecurity(token=self._token))) as link:
+            link.beat(Heartbeat(name=worker.name, addr=addr, life=token_hex(8), number=1, leaving=True))
 
     def cut_off(self, worker: ClusterMember) -> None:
         """Cut the worker off from all masters, until `let_in`."""
