@@ -10,7 +10,7 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import optimistic, stopped, write
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, ends_at
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.sync.sharding.merged_changes import BegunChange, MergedChanges
 from unshard.testing.tidb_server import TidbServer
 

@@ -9,7 +9,7 @@ import pytest
 from support.operated_tasks import ctl
 from support.optimistic_runs import has_columns, merged_rows, optimistic, stopped
 from support.shard_rig import ShardRig
-from support.task_runs import wait_until
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -18,7 +18,8 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import columns, in_step, merged_rows, optimistic
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, take_out
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.sync.sharding import optimistic as optimistic_groups
 from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements

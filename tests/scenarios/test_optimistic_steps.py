@@ -103,6 +103,6 @@ def test_a_death_at_a_decision(rig: ShardRig, place: str, op: str, monkeypatch: 
         shards.insert(*last, 1)
         shards.wait_in_step(run)
         found = {number: row["made"] for number, row in merged_rows(shards).items()}
-        own, other = shards.id(*first, 1), shards.id(*last, 1)
-        assert {own, other} <= found.keys()
+        own = shards.id(*first, 1)
+        assert {own, shards.id(*last, 1)} <= found.keys()
         assert {number for number, made in found.items() if made is not None} == {own}

@@ -12,7 +12,7 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic, stopped
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.statements.runner import Statements
 

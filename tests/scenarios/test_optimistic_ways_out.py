@@ -15,7 +15,8 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, merged_rows, optimistic, stopped, waits, write
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.cli.app import app
 from unshard.testing.tidb_server import TidbServer

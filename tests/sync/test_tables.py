@@ -13,7 +13,8 @@ from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.stored_plan import digest
-from unshard.sync.planning.table_plans import TableRules, TargetTables, plan_target
+from unshard.sync.planning.table_plans import TableRules, plan_target
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.steps.encode import keys_of
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
@@ -243,7 +244,7 @@ def merged_plans(
         {},
     )
     if fills:
-        rules.fills = lambda one: (Constant(NOTE, "x"),) if "note" not in {c.name for c in one.columns} else ()
+        rules.fills = lambda one: ((Constant(NOTE, "x"),) if "note" not in {c.name for c in one.columns} else (), one)
     return rules.plans(shards, Position("b.000001"))
 
 
