@@ -20,7 +20,7 @@ def carry_negative_zeros(
 ) -> None:
     """`kept`: the target stores a -0. One that doesn't is told before, and both ends compare as equal all the same."""
     source.run(
-        f"CREATE DATABASE {schema}",
+        f"CREATE DATABASE {schema} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
         f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, x DOUBLE, f FLOAT)",
         f"CREATE TABLE {schema}.n (id INT PRIMARY KEY, d DECIMAL(9,3))",
         f"INSERT INTO {schema}.t VALUES (1, -0e0, 0), (2, 0, -0e0), (3, 0, 0), (4, -1, -0.5), (5, NULL, NULL)",
