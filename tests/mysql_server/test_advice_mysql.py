@@ -33,16 +33,3 @@ def test_a_change_of_a_document_without_the_document(
     assert ANEW.removeprefix("begin ") in CATALOGUE["BINLOG-038"].hint
     walk.reset()
     walk.ends_equal()
-
-
-def test_a_default_that_is_not_logged(
-    mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    walk = Walk.begin(mysql_source, mysql_target, schema, spark, tmp_path)
-    walk.also("odd", "(id INT PRIMARY KEY, w VARCHAR(40) DEFAULT (CONCAT('a', RAND())))")
-    walk.followed()
-    walk.write(["SET SESSION binlog_row_image = MINIMAL", "INSERT INTO {1} (id) VALUES (1)"])
-    assert walk.fails() == "SYNC-031"
-    assert ANEW.removeprefix("begin ") in CATALOGUE["SYNC-031"].hint
-    walk.reset()
-    walk.ends_equal()

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from support.advice_walks import Walk
 from support.operated_tasks import ctl
-from support.threads import run_tasks
-from unshard.dump import lock_free
 from unshard.error_catalogue import CATALOGUE
-from unshard.error_catalogue.entry import ANEW
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -53,30 +48,4 @@ def test_rows_that_a_statement_takes_away_are_deleted_by_hand(walk: Walk) -> Non
     assert walk.fails() == "SHARD-023"
     walk.target.run(f"DELETE FROM {walk.name} WHERE id IN (20, 21)")
     ctl("binlog", "skip", str(walk.files.task_path), "-s", "s1")
-    walk.ends_equal()
-
-
-def test_a_copy_that_a_statement_crosses_is_made_again(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a version left it that did not look for such statements: `DumpUnit.run` does not."""
-    walk.also("u", "(id INT PRIMARY KEY, v VARCHAR(20))")
-    walk.write(["INSERT INTO {1} VALUES (1, 'of u')"])
-    subtask = walk.subtask()
-    assert subtask.dump is not None
-    copy_table, copied = lock_free._dump_group, []
-
-    def swapped_after_the_first(work: Any, names: Any, readers: Any) -> int:
-        copied.append(names)
-        found = copy_table(work, names, readers)
-        if len(copied) == 1:
-            walk.write(["RENAME TABLE {0} TO {0}_x, {1} TO {0}, {0}_x TO {1}"])
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(lock_free, "_dump_group", swapped_after_the_first)
-        patch.setattr(subtask.dump, "_run_tasks", run_tasks)
-        subtask.dump.run()
-    assert len(copied) == 2
-    assert walk.fails() == "SYNC-014"
-    assert ANEW in CATALOGUE["SYNC-014"].hint
-    walk.reset()
     walk.ends_equal()
