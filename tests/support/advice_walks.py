@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
@@ -87,12 +86,11 @@ class Walk:
     def failed(self) -> UnshardError:
         """The error that a run ends with, or that it can't begin for."""
         try:
-            run = TaskRun(self.files, self.spark).start()
-        except UnshardError as error:
-            return error
-        error = run.error()
-        with pytest.raises(type(error)):
-            run.stop()
+            run = TaskRun(self.files, self.spark)
+        except UnshardError as refused:
+            return refused
+        with run.failing():  # also where it does not fail: no thread of it outlives the test
+            error = run.error()
         assert isinstance(error, UnshardError)
         return error
 
