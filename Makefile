@@ -2,15 +2,15 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql test-tidb lint format bench report docs wheel lock clean
+SUITES := faults cluster page docs scenarios storms mysql tidb
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache
 
 VENV := .venv
 BIN := $(VENV)/bin
-TESTS ?= tests
-JOBS ?= 3
+TESTS =
 TARGET = mariadb
+RUN = PYTHONPATH=tests $(BIN)/python -m suites.run
 SIZE = full
-PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
@@ -25,18 +25,15 @@ demo: setup ## two sources with live writes, merged into one target, and the pro
 	@test $(TARGET) != tidb || tools/test-servers tidb
 	@$(BIN)/unshard demo --target $(TARGET)
 
-test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
-	@tools/system-packages browser || echo "Without Chromium the tests of the page in a browser are left out."
-	@$(PYTEST) $(TESTS)
+test: setup ## the tests that every change must pass; TESTS=tests/relay runs all tests of a part
+	@$(if $(TESTS),$(BIN)/python -m pytest -q --numprocesses $(or $(JOBS),2) --dist loadfile $(TESTS),$(RUN) test)
 
-test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches into .servers/ first
-	@tools/test-servers mysql
-	@$(PYTEST) tests/mysql_server
+test-all: setup ## every test: `make test`, and the suites test-faults, test-cluster and so on
+	@$(RUN) all
 
-test-tidb: setup ## the tests with a real TiDB as the target, and tests/tidb_server/selected.txt of the others; builds it first (Go)
-	@tools/test-servers tidb
-	@$(PYTEST) tests/tidb_server
-	@UNSHARD_TEST_TARGET=tidb $(PYTEST) @tests/tidb_server/selected.txt
+# tests/suites/catalogue.py tells what each of them holds.
+$(SUITES:%=test-%): test-%: setup
+	@$(RUN) $*
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .
@@ -65,26 +62,31 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/pip-compile -q --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
-clean: ## remove everything that was built, .venv too
-	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
+clean-cache: ## remove what was fetched and built outside of the checkout, for all checkouts of this user
+	@tools/cache clean
 
-$(VENV)/.libraries: requirements.lock tools/python tools/system-packages
-	@echo "setting up, some minutes the first time: Python libraries into $(VENV)"
-	@set -e; tools/system-packages; python=$$(tools/python); \
-	test -x $(BIN)/python || "$$python" -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+clean: ## remove everything that was built in this checkout, .venv too
+	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache .test-records
+
+# .cached leads to the entry of the cache that .venv was linked to; where somebody has removed it, .venv is made anew.
+$(VENV)/.cached/pyvenv.cfg:
+
+$(VENV)/.libraries: requirements.lock tools/libraries tools/python tools/system-packages $(VENV)/.cached/pyvenv.cfg
+	@echo "setting up, some minutes the first time on a machine: Python libraries into $(VENV)"
+	@tools/system-packages
+	@tools/libraries
 	@touch $@
 
 $(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
+	@echo "setting up: compiled kernels"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.kernels: $(KERNELS) $(VENV)/.package
-	@echo "setting up: compiled kernels"
 	@$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-$(VENV)/.class-archive: $(VENV)/.package | $(VENV)/.kernels
+$(VENV)/.class-archive: $(VENV)/.package tools/class-archive | $(VENV)/.kernels
 	@echo "setting up: Spark's classes, for quick starts"
-	@$(BIN)/python -m unshard.spark.class_archive
+	@tools/class-archive
 	@touch $@

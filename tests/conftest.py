@@ -5,16 +5,20 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from suites.catalogue import BESIDE
+from suites.report import Reporter
+from support.mysql_server import server_tree
 from support.target_servers import BUILT_IN_COLLATIONS, new_target
 from unshard.spark.session import spark_session
 from unshard.sync.planning import planner
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.servers import MariadbServer, MissingProgramError, ThrowawayServer
+from unshard.testing.tidb_server import tidb_program
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of what is tested
@@ -29,10 +33,28 @@ _NOT_TESTED = {
     "mydumper": "dumps of mydumper, and ours in myloader: neither program is installed",
     "browser": "the page in a browser: Chromium is not installed",
     "maven": "a task on YARN: Maven, which fetches YARN, is not installed",
+    "tidb_program": "TiDB in `make test`: `make test-tidb` builds its server",
+    "mysql_80_program": "MySQL 8.0 in `make test`: `make test-mysql` fetches its server",
 }
 """By mark, what is left out where its program is not installed."""
-_PROGRAMS = {"mydumper": ("mydumper",), "browser": ("chromium", "google-chrome"), "maven": ("mvn",)}
-_LACKING = [mark for mark, programs in _PROGRAMS.items() if not any(map(shutil.which, programs))]
+
+
+def _there(place: Callable[[], object]) -> bool:
+    try:
+        place()
+    except MissingProgramError:
+        return False
+    return True
+
+
+_PROGRAMS: dict[str, Callable[[], bool]] = {
+    "mydumper": lambda: shutil.which("mydumper") is not None,
+    "browser": lambda: any(map(shutil.which, ("chromium", "google-chrome"))),
+    "maven": lambda: shutil.which("mvn") is not None,
+    "tidb_program": lambda: _there(tidb_program),
+    "mysql_80_program": lambda: _there(lambda: server_tree("mysql-8.0")),
+}
+_LACKING = [mark for mark, there in _PROGRAMS.items() if not there()]
 _numbers = itertools.count(1)
 
 
@@ -47,9 +69,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     for item in items:
+        if len(suites := [mark for mark in BESIDE if item.get_closest_marker(mark)]) > 1:
+            raise pytest.UsageError(f"{item.nodeid} belongs to several suites: {', '.join(suites)}")
         if _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
     items.sort(key=_cost, reverse="PYTEST_XDIST_WORKER" in os.environ)
+
+
+@pytest.hookimpl(trylast=True)  # behind pytest's own, which makes the terminal reporter
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell failures at once, in the process that was started."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Reporter(terminal, [_NOT_TESTED[mark] for mark in _LACKING]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -37,6 +37,13 @@ def test_the_quick_round_of_contributing_finds_what_its_tests_import() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_page_of_tests_names_each_folder() -> None:
+    page = (ROOT / "tests" / "README.md").read_text()
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))}
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert set(re.findall(r"`(\w+)`", "".join(rows))) == folders
+
+
 def test_what_if_tells_of_each_end_whether_it_is_ridden_out() -> None:
     page = (ROOT / "docs" / "how-to" / "what-if.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ")]

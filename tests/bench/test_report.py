@@ -18,6 +18,8 @@ from bench.report.figures import combine, figures
 from bench.report.page import page
 from bench.report.parts import PARTS
 
+from support.waiting import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parents[2]
 _PROGRAMS = ("env", "git", "unshare", "mount", "umount", "java", "bash", "sh", "mariadb", "mariadb-binlog", "mariadbd")
 _EMPTY = {"br", "hr", "img", "input", "link", "meta"}
@@ -79,6 +81,7 @@ def test_runs_become_a_median_and_a_spread() -> None:
     assert list(figures(combined)) == [("a.x_native", {"runs": [2.0, 3.0, 2.5], "median": 2.5, "spread_percent": 40.0})]
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.recovery
@@ -103,6 +106,7 @@ def test_the_parts_that_prove_are_right_in_the_smallest_report(tmp_path: Path) -
         assert words in text
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.mydumper
@@ -166,7 +170,7 @@ def test_a_part_that_is_stopped_leaves_no_process_of_another_group() -> None:
 
     end_all(child)
 
-    below.wait(10)
+    below.wait(PATIENCE_SECONDS)
     assert not below.is_running()
 
 

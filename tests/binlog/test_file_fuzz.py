@@ -88,6 +88,7 @@ def mysql_made_by_hand() -> bytes:
     return bytes(file.data)
 
 
+@pytest.mark.storms
 def test_any_bytes_give_values_or_a_binlog_error(tmp_path: Path) -> None:
     options = {"binlog_row_metadata": "FULL", "log_bin_compress_min_len": "10"}
     with MariadbServer(options) as server:

@@ -89,6 +89,7 @@ def test_a_failure_is_exit_code_1_and_blocks_a_run(files: TaskFiles, changed_sou
     assert files.target.query("SHOW DATABASES LIKE %s", (files.meta,)) == []
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_a_warning_is_told_and_the_run_goes_on(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:

@@ -117,6 +117,7 @@ def test_a_server_that_is_down_is_an_error_with_its_address(tmp_path: Path) -> N
     assert "127.0.0.1:1 as root" in asked.stderr
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
@@ -165,6 +166,7 @@ def test_a_reset_tells_what_it_drops_and_does_nothing_without_a_yes(
     assert target_server.query(f"SELECT id FROM {name}") == [(7,)]
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.parametrize(

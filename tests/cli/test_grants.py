@@ -9,6 +9,8 @@ import pytest
 from support.tutorial_grants import copied_and_followed
 from unshard.testing.servers import MariadbServer
 
+pytestmark = pytest.mark.scenarios
+
 
 @pytest.mark.server
 @pytest.mark.spark

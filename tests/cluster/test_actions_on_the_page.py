@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
 
 AXE = Path(__file__).parents[1] / "web" / "axe.min.js"
 TABLES = 2000

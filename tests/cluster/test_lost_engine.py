@@ -15,7 +15,7 @@ from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
 
 @pytest.fixture(scope="module")

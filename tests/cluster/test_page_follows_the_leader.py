@@ -12,7 +12,7 @@ from shop import Shop
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
 ROLES = ("viewer", "operator", "admin", "worker", "master")
 

@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 from MySQLdb import OperationalError
-from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
+from shop import SHARDS, TARGET, Shop
 
+from support.waiting import PATIENCE_SECONDS
 from unshard.api.verbs import QueryStatus
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import moved, row_events
@@ -22,7 +23,7 @@ from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
 SOURCE = "s1"
 COPIES = {shard: TableName("copy", shard.table) for shard in SHARDS}

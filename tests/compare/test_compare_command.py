@@ -65,6 +65,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=180, check=False)
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_exit_codes_and_json(files: TaskFiles, target_server: ThrowawayServer, schema: str) -> None:
@@ -97,6 +98,7 @@ def test_wrong_use_is_told_before_anything_begins(tmp_path: Path) -> None:
     assert "CONFIG-002" in done.stderr
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_a_file_of_sync_diff_inspector(

@@ -35,6 +35,7 @@ def with_filter(files: TaskFiles, section: str, rule: dict[str, Any], names: str
     return replace(files, keys={section: {"own": rule}}, instance={names: ["own"]}).write()
 
 
+@pytest.mark.scenarios
 def test_deletes_that_an_event_filter_leaves_out_can_not_be_judged(
     files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
 ) -> None:
@@ -92,6 +93,7 @@ def flipped(server: ThrowawayServer, statement: str) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.scenarios
 def test_a_row_that_goes_to_and_fro_is_never_told_as_different(
     files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
 ) -> None:

@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table, state_file
-from support.task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
 from unshard.cli.compare import CompareWish
 from unshard.compare.report import text_lines, write_parquet
 from unshard.compare.result import CompareVerdict, RowClass
@@ -49,6 +50,7 @@ def with_keys(files: TaskFiles, keys: dict[str, Any], **instance: Any) -> TaskFi
     return replace(files, keys={**files.keys, **keys}, instance=instance).write()
 
 
+@pytest.mark.scenarios
 def test_rows_without_a_key_are_compared_as_a_multiset(files: TaskFiles, spark: SparkSession) -> None:
     on(files, both="CREATE TABLE t (a INT, b VARCHAR(9)); INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, NULL), (3, 'y')")
     assert compared(files, spark).exit_code == 0
@@ -216,6 +218,7 @@ def test_a_source_that_is_gone(files: TaskFiles, spark: SparkSession) -> None:
     assert [error.code for error in found.errors] == ["SOURCE-001"]
 
 
+@pytest.mark.faults
 def test_a_source_that_goes_in_the_middle(files: TaskFiles, schema: str, tmp_path: Path, spark: SparkSession) -> None:
     """What was found until then is told, and nothing is called equal."""
     with MariadbServer({"gtid_domain_id": "7"}) as lost:

@@ -15,7 +15,7 @@ from support.killed_commands import TypedCommand
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 
 @pytest.fixture

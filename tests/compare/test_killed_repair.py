@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, row_events
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 WRITTEN = 5000
 """The writer's rows have higher keys."""

@@ -11,7 +11,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.docs]
 
 
 @pytest.mark.parametrize("name", ["minimal", "merge", "everything"])

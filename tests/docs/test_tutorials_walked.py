@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer, reserved
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.docs]
 PAGES = Path(__file__).parents[2] / "docs" / "tutorial"
 ADDRESS = re.compile(r"host: 10\.0\.0\.(\d)\n( +)port: \d+")
 SHARDS = [(f"shop_{schema}", f"orders_{table}") for schema in (1, 2) for table in (1, 2)]

@@ -86,6 +86,7 @@ def on(target: ThrowawayServer, text: str, for_tidb: str) -> str:
     return for_tidb if isinstance(target, TidbServer) else text
 
 
+@pytest.mark.scenarios
 def test_the_explained_statements_are_those_that_the_target_gets(
     files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.load import creation
 from unshard.load.creation import named_lock
 from unshard.mysql.connection import rows, session

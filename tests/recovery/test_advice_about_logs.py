@@ -9,12 +9,13 @@ import pytest
 
 from support.advice_walks import Walk
 from support.comparisons import compared
-from support.task_runs import TaskRun, newest, wait_until
+from support.task_runs import TaskRun, newest
+from support.waiting import wait_until
 from unshard.error_catalogue import CATALOGUE
 from unshard.error_catalogue.entry import ANEW
 from unshard.errors import UnshardError
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 MINIMAL = "SET SESSION binlog_row_image = MINIMAL"
 

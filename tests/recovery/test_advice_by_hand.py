@@ -9,7 +9,7 @@ from support.operated_tasks import ctl
 from unshard.error_catalogue import CATALOGUE
 from unshard.testing.tidb_server import TidbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 
 def test_the_columns_of_a_target_are_widened(walk: Walk) -> None:

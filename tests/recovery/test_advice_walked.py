@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.operate.reset import look, undo
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 STATEMENTS = {
     "add_column": "ALTER TABLE {t} ADD COLUMN b INT NOT NULL DEFAULT 7",

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_runs import Shards, ends_at, take_out
-from support.task_runs import Command, TaskRun, wait_until
+from support.task_runs import Command, TaskRun
+from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
@@ -86,6 +87,7 @@ def test_every_end_leaves_every_change_applied_once(
     assert_each_once(shards, source, target)
 
 
+@pytest.mark.faults
 def test_every_death_leaves_every_change_applied_once(
     shards: Shards, spark: SparkSession, source: MariadbServer, target: MariadbServer
 ) -> None:

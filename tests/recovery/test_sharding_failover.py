@@ -14,7 +14,7 @@ from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskFiles, TaskRun
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def boundaries(data: bytes) -> list[int]:
     return ends
 
 
+@pytest.mark.faults
 def test_a_file_cut_anywhere_keeps_its_whole_events(whole: bytes, tmp_path: Path) -> None:
     ends = boundaries(whole)
     path = tmp_path / "mysql-bin.000001"
@@ -49,6 +50,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_events(whole: bytes, tmp_path: Path
         assert path.read_bytes() == whole[:kept]
 
 
+@pytest.mark.faults
 def test_a_changed_byte_anywhere_is_found(whole: bytes, tmp_path: Path) -> None:
     ends = boundaries(whole)
     path = tmp_path / "mysql-bin.000001"

@@ -114,6 +114,7 @@ def test_extracted_columns_tell_shards_apart(
             server.run("SET GLOBAL binlog_row_image = FULL")
 
 
+@pytest.mark.faults
 def test_a_kill_in_the_middle_of_it(
     spark: SparkSession,
     source_server: MariadbServer,

@@ -16,7 +16,7 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 TRANSACTIONS = 800
 QUERY, ROWS = {165}, {166, 167, 168}
 

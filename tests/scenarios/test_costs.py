@@ -15,7 +15,7 @@ from unshard.spark.jobs import run_tasks
 from unshard.sync.planning.planner import HERE_BYTES
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
 ROUND = (
     "CREATE TABLE {s}.t{n} (id INT NOT NULL PRIMARY KEY, note VARCHAR(40) NOT NULL)",

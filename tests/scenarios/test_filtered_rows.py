@@ -85,6 +85,7 @@ def here(plan: BatchPlan) -> list[LedgerReport]:
     return [pickle.loads(run_share(pickle.dumps((plan, share)))) for share in range(plan.shares)]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("shuffled", [False, True], ids=["keep-own", "shuffle"])
 @pytest.mark.usefixtures("known_to_workers")
 def test_rules_of_one_table_of_two(

@@ -50,6 +50,7 @@ def test_a_schema_is_made_with_its_first_table(
     assert target_server.query(sql, (f"{schema}\\_%",)) == [("latin1_german2_ci",)] * 3
 
 
+@pytest.mark.faults
 def test_it_is_made_once_wherever_a_process_dies(
     source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
 SIZES = (16_777_216, 40_000_000)
 TARGETS_PACKET = 64 << 20

@@ -108,6 +108,7 @@ def spelled(statements: list[str], schema: str) -> list[str]:
     ]
 
 
+@pytest.mark.scenarios
 def test_odd_tables_arrive(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

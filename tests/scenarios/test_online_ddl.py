@@ -103,6 +103,7 @@ def test_the_table_is_altered_at_the_cut_over_after_a_restart(
     assert files.target.query(rules) == [("online-ddl",)]
 
 
+@pytest.mark.faults
 def test_killed_around_every_durable_step_of_the_cut_over(
     begin: Begin, source_server: MariadbServer, schema: str
 ) -> None:

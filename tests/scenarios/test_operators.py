@@ -44,6 +44,7 @@ def add_mine(source: MariadbServer, schema: str) -> None:
     source.run(f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)")
 
 
+@pytest.mark.faults
 def test_the_command_that_the_error_prints_gets_past_the_statement(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
@@ -66,6 +67,7 @@ def test_the_command_that_the_error_prints_gets_past_the_statement(
     assert json.loads(ctl("binlog", "list", str(files.task_path))["sources"][0]["msg"]) == []
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("crash", ["ddl-execute-after", "sync-close-before"])
 def test_another_statement_stands_in_for_it_once(
     crash: str,
@@ -147,6 +149,7 @@ def test_statements_are_run_before_it(
     assert operators(files) == [("inject", "reverted")]
 
 
+@pytest.mark.faults
 def test_what_is_injected_is_run_before_the_statement_and_once(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
@@ -171,7 +174,10 @@ def refusing(files: TaskFiles, source: MariadbServer, schema: str) -> None:
 
 
 @pytest.mark.usefixtures("small_jobs")
-@pytest.mark.parametrize("crash", ["", "sync-chunk-commit", "sync-close-before"])
+@pytest.mark.parametrize(
+    "crash",
+    ["", *(pytest.param(place, marks=pytest.mark.faults) for place in ("sync-chunk-commit", "sync-close-before"))],
+)
 def test_a_row_change_that_the_target_refuses_is_left_out(
     crash: str,
     files: TaskFiles,

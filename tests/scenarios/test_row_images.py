@@ -53,6 +53,7 @@ def test_every_shape_arrives_from_partial_images(
     assert reading.sync.missing == 0
 
 
+@pytest.mark.scenarios
 def test_merged_shards_with_column_mapping(
     spark: SparkSession, frugal: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shape_set import ALL_SHAPES, ShapeSet
-from support.task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.waiting import PATIENCE_SECONDS
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.planning import planner as planning
 from unshard.sync.unit import SyncUnit
@@ -32,7 +33,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["as it comes", *(pytest.param(way, marks=pytest.mark.scenarios) for way in WAYS if way != "as it comes")]
+)
 def test_every_shape_arrives_while_writers_go_on(
     way: str,
     spark: SparkSession,
@@ -71,6 +74,7 @@ def noted_plans(sync: SyncUnit, let_go: Event) -> list[BatchPlan]:
     return plans
 
 
+@pytest.mark.scenarios
 def test_the_shuffle_gives_what_keeping_ones_own_gives(
     spark: SparkSession,
     source_server: MariadbServer,
@@ -100,6 +104,7 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
     assert max(len(plan.ranges) for plan in plans) == 5
 
 
+@pytest.mark.scenarios
 def test_large_transactions_arrive_in_slices(
     spark: SparkSession,
     source_server: MariadbServer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,6 +15,13 @@ from unshard.testing.servers import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FOLDERS = sorted(path for path in Path(__file__).with_name("shard_ddl").iterdir() if path.is_dir())
 
+QUICK = frozenset({"in_the_middle_of_a_transaction_load", "many_sources_many_tables", "rename_within_the_group"})
+"""One each of those that merge by one statement, by many, and that change the group: for `make test`."""
+
+
+def of_its_suite(folder: Path) -> Any:
+    return pytest.param(folder, id=folder.name, marks=() if folder.name in QUICK else pytest.mark.scenarios)
+
 
 @pytest.fixture(scope="module")
 def more_sources() -> Iterator[tuple[MariadbServer, MariadbServer]]:
@@ -21,7 +29,7 @@ def more_sources() -> Iterator[tuple[MariadbServer, MariadbServer]]:
         yield third, fourth
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [of_its_suite(folder) for folder in FOLDERS])
 def test_the_merged_table_is_as_the_folder_says(
     folder: Path,
     source_server: MariadbServer,

@@ -11,14 +11,15 @@ import psutil
 import pytest
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import Command, TaskFiles, wait_until
+from support.task_runs import Command, TaskFiles
+from support.waiting import wait_until
 from support.yarn_cluster import YarnCluster
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.maven]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.maven, pytest.mark.cluster]
 ROOT = Path(__file__).parents[2]
 
 

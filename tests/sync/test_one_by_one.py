@@ -16,7 +16,7 @@ from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape
 from unshard.testing.servers import MariadbServer
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.scenarios]
 SCHEMA = "one_by_one"
 TABLES = {
     "keyed": "id INT PRIMARY KEY, v INT, w VARCHAR(9)",

@@ -11,7 +11,7 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, TableShape
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.scenarios]
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)

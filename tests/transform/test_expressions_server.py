@@ -51,6 +51,7 @@ def numbers(source_server: MariadbServer) -> Iterator[Rig]:
     source_server.run("DROP DATABASE expression_numbers")
 
 
+@pytest.mark.storms
 def test_numbers(numbers: Rig) -> None:
     answered, _ = numbers.compare(of_numbers())
     assert answered > 2500
@@ -72,6 +73,7 @@ def test_conditions_made_up(numbers: Rig, condition: str) -> None:
     assert here == numbers.there(condition)
 
 
+@pytest.mark.storms
 def test_texts(source_server: MariadbServer, schema: str) -> None:
     columns = {**TEXTS, **MARIADB_TEXTS}
     answered, _ = Rig.fill(source_server, schema, columns).compare(of_texts(names(columns)))

@@ -11,7 +11,7 @@ from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
 _COLUMNS = {
     "i": ("BIGINT UNSIGNED", "18446744073709551615", "7"),

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 
 from unshard.model.table import TableName
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.page]
 __all__ = ["browser"]
 
 

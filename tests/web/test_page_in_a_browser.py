@@ -47,6 +47,7 @@ def test_a_task_is_paused_and_stopped_by_hand(browser: Browser, served_page: Pag
         tab.context.close()
 
 
+@pytest.mark.page
 def test_what_changes_is_shown_without_a_reload(browser: Browser, served_page: PageServed) -> None:
     served_page.set(status())
     tab, wrong = opened(browser, served_page)
@@ -90,6 +91,7 @@ def test_it_reads_without_javascript(browser: Browser, served_page: PageServed) 
     tab.context.close()
 
 
+@pytest.mark.page
 def test_a_lost_connection_is_told(browser: Browser, tmp_path: Path) -> None:
     with page_served(tmp_path, status()) as page:
         tab, _ = opened(browser, page)

@@ -17,7 +17,7 @@ import pytest
 from browsed import browser, fill, opened
 from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.page]
 __all__ = ["browser"]
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"

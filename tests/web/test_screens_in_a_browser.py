@@ -14,7 +14,7 @@ from browsed import TABLES, browser, fill, opened
 from page_served import HOSTILE, PageServed, page_served, status
 from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.page]
 __all__ = ["browser"]
 
 AXE = Path(__file__).parent / "axe.min.js"

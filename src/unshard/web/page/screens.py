@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -64,13 +65,41 @@ class PageRoute(GuardedRoute):
         return paged
 
 
+class _Texts:
+    """The rendered texts of the newest snapshot. Any thread may call it; each text is made once.
+
+    All open pages are read again at the same moment: whoever comes while a text is made waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._number = -1
+        self._texts: dict[tuple[str, ...], _Text] = {}
+        self._latch = Lock()
+
+    def text(self, number: int, key: tuple[str, ...], make: Callable[[], str]) -> str:
+        """Return the text of the snapshot with that number; that of an older snapshot is made, and not kept."""
+        with self._latch:
+            if number > self._number:
+                self._texts, self._number = {}, number
+            kept = self._texts.setdefault(key, _Text()) if number == self._number else _Text()
+        with kept.latch:
+            if kept.text is None:
+                kept.text = make()
+            return kept.text
+
+
+@dataclass(slots=True)
+class _Text:
+    text: str | None = None
+    latch: Lock = field(default_factory=Lock)
+
+
 class PageScreens:
     """The endpoints that show; one rendered text serves all browsers of one role, as long as one snapshot does."""
 
     def __init__(self, master: Master, reader: StateReader) -> None:
         self._master, self._reader = master, reader
-        self._texts: dict[tuple[str, ...], str] = {}
-        self._number = -1
+        self._texts = _Texts()
         self.streams = 0
 
     def snapshot(self) -> Snapshot:
@@ -94,14 +123,12 @@ class PageScreens:
             str(caller.name != NOBODY),
             logged_in,
         )
-        if self._number != now.number:
-            self._texts, self._number = {}, now.number
-        text = self._texts.get(key) if kept else None
-        if text is None:
+
+        def text_for_anybody() -> str:
             anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
-            text = self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
-            if kept:
-                self._texts[key] = text
+            return self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
+
+        text = self._texts.text(now.number, key, text_for_anybody) if kept else text_for_anybody()
         return HTMLResponse(text.replace(_TOKEN, request.scope.get(CSRF, "")).replace(_NAME, str(escape(caller.name))))
 
     def render(self, request: Request, template: str, **values: Any) -> str:

@@ -1,0 +1,106 @@
+"""The suites of tests: what each one holds, which tests belong to it, and in which order its steps run.
+
+A test belongs to `make test` unless a mark of `BESIDE` or its folder puts it into a suite that only `make test-all`
+runs. Cheap tests come first, so that a wrong word or a stale page is told within a minute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
+"""Marks of suites beside `make test`. A test with one of them is left out of `make test`."""
+
+HOUSE: Final = ("tests/test_tidy.py", "tests/test_docs.py", "tests/test_advice.py", "tests/docs", "tests/packaging")
+"""What tells of tidiness, documents, reference pages and packaging."""
+
+_GATE = " and ".join(f"not {mark}" for mark in BESIDE)
+_NO_SERVERS = "not server and not spark and not recovery"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of pytest.
+
+    Attributes:
+        name: what the progress and the summary call it.
+        marks: pytest's expression of the marks that a test has.
+        paths: files, folders or `@` with a file that lists them.
+        ignored: paths below those that another step of the suite runs.
+        jobs: how many processes share the tests; 0 is this one alone.
+        environment: further variables of the environment.
+    """
+
+    name: str
+    marks: str = ""
+    paths: tuple[str, ...] = ("tests",)
+    ignored: tuple[str, ...] = ()
+    jobs: int = 2
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Steps that run in order; a suite ends at its first step that fails.
+
+    Attributes:
+        name: `test-NAME` is its target of make; `test` itself has none.
+        about: what it holds, in a line.
+        steps: the runs of pytest.
+        needs: commands that install what its tests need, and which do nothing where that is there.
+        second_try: a test that has only waited too long for an event is run once more, alone.
+    """
+
+    name: str
+    about: str
+    steps: tuple[Step, ...]
+    needs: tuple[tuple[str, ...], ...] = ()
+    second_try: bool = False
+
+
+def _beside(name: str, about: str, *needs: tuple[str, ...], second_try: bool = False) -> Suite:
+    return Suite(name, about, (Step(name, name),), needs, second_try)
+
+
+_BROWSER = ("tools/system-packages", "browser")
+_MYSQL = ("tools/test-servers", "mysql")
+_INTO_TIDB = (("UNSHARD_TEST_TARGET", "tidb"),)
+_TIDB = ("tools/test-servers", "tidb")
+
+GATE: Final = Suite(
+    "test",
+    "what every change must pass",
+    (
+        Step("house", f"{_NO_SERVERS} and {_GATE}", HOUSE),
+        Step("unit", f"{_NO_SERVERS} and {_GATE}", ignored=HOUSE),
+        Step("servers", f"server and not spark and not recovery and {_GATE}", jobs=3),
+        Step("spark", f"spark and not recovery and {_GATE}", jobs=3),
+        Step("processes", f"recovery and {_GATE}", jobs=3),
+    ),
+    (_BROWSER,),
+)
+SUITES: Final = (
+    GATE,
+    _beside("faults", "processes and servers that are killed, frozen or cut off at every point", second_try=True),
+    _beside("cluster", "masters, workers and ctl as processes", second_try=True),
+    _beside("page", "the page in Chromium", _BROWSER),
+    _beside("docs", "the tutorials and the demo, walked"),
+    _beside("scenarios", "whole tasks in more shapes of tables, statements and settings"),
+    _beside("storms", "random copies, shards, rows and statements"),
+    Suite(
+        "mysql",
+        "real servers of MySQL and MariaDB, old and new",
+        (Step("mysql", paths=("tests/mysql_server",)),),
+        (_MYSQL,),
+    ),
+    Suite(
+        "tidb",
+        "a real TiDB as the target",
+        (
+            Step("tidb", paths=("tests/tidb_server",)),
+            Step("others-on-tidb", paths=("@tests/tidb_server/selected.txt",), environment=_INTO_TIDB),
+        ),
+        (_TIDB, _MYSQL, _BROWSER),
+    ),
+)
