@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from support.advice_walks import Walk
 from support.target_servers import new_target
 from support.task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer, ThrowawayServer
@@ -39,3 +41,8 @@ def files(work: Workload, source: MariadbServer, target: ThrowawayServer, schema
     """A task on them that compacts nothing, so that every change shows in the target's binlog."""
     syncer = {"compact": False, "batch": 20, "worker-count": 2}
     return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
+
+
+@pytest.fixture
+def walk(source: MariadbServer, target: ThrowawayServer, schema: str, spark: SparkSession, tmp_path: Path) -> Walk:
+    return Walk.begin(source, target, schema, spark, tmp_path)

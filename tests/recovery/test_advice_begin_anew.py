@@ -3,107 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from pyspark.sql import SparkSession
 
+from support.advice_walks import Walk
 from support.server_clock import next_second
-from support.task_runs import TaskFiles, TaskRun, newest
+from support.task_runs import TaskRun, newest
 from support.waiting import wait_until
-from unshard.checks.run import check_task, require
-from unshard.config.files import load_source, load_task
-from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.error_catalogue import CATALOGUE
 from unshard.error_catalogue.entry import ANEW
-from unshard.errors import UnshardError
 from unshard.model.table import TableName
-from unshard.operate.reset import look, undo
-from unshard.testing.compare import assert_equal
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
-from unshard.worker.subtask import Subtask
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
-
-
-@dataclass
-class Walk:
-    """A task on the table `name`, with rows."""
-
-    name: TableName
-    files: TaskFiles
-    source: MariadbServer
-    target: MariadbServer
-    spark: SparkSession
-    tables: tuple[TableName, ...] = ()
-
-    @property
-    def relay(self) -> Path:
-        return self.files.folder / "relay"
-
-    @property
-    def dump(self) -> Path:
-        (found,) = self.files.folder.glob("dump*")
-        return found
-
-    def subtask(self) -> Subtask:
-        """The task's only one, which has begun, not more."""
-        (subtask,) = TaskRun(self.files, self.spark).crew.subtasks
-        subtask.beginning.checkpoint()
-        return subtask
-
-    def dumped(self) -> Subtask:
-        subtask = self.subtask()
-        assert subtask.dump is not None
-        subtask.dump.run()
-        return subtask
-
-    def loaded(self) -> None:
-        subtask = self.dumped()
-        assert subtask.load is not None
-        subtask.load.run()
-
-    def followed(self) -> None:
-        with TaskRun(self.files, self.spark) as run:
-            run.catch_up()
-
-    def fails(self) -> str:
-        """The code of the error that a run ends with."""
-        run = TaskRun(self.files, self.spark).start()
-        error = run.error()
-        with pytest.raises(type(error)):
-            run.stop()
-        assert isinstance(error, UnshardError)
-        return error.code
-
-    def reset(self) -> None:
-        """`unshard run --reset`, up to where the run begins."""
-        configs = self.configs()
-        undo(configs, look(configs))
-        require(check_task(load_task(self.files.task_path), configs))
-
-    def configs(self) -> tuple[SubtaskConfig, ...]:
-        sources = [load_source(path) for path in self.files.source_paths]
-        return plan_subtasks(load_task(self.files.task_path), sources)
-
-    def merges(self, columns: str) -> None:
-        """A second table with those columns, which is merged with the first."""
-        self.source.run(f"CREATE TABLE {self.name}_2 ({columns})")
-        self.tables = (self.name, TableName(self.name.schema, f"{self.name.table}_2"))
-        route = {"schema-pattern": self.name.schema, "table-pattern": "t*"}
-        routes = {"fold": {**route, "target-schema": self.name.schema, "target-table": self.name.table}}
-        keys = {"shard-mode": "pessimistic", "routes": routes}
-        self.files = replace(self.files, keys=keys, instance={"route-rules": ["fold"]}).write()
-
-    def ends_equal(self, late: int = 1000) -> None:
-        with TaskRun(self.files, self.spark) as run:
-            run.catch_up()
-            self.source.run(f"INSERT INTO {self.name} (id, v) VALUES ({late}, 'late')")
-            run.catch_up()
-        assert_equal([(self.source, name) for name in self.tables or (self.name,)], (self.target, self.name))
 
 
 def dump_not_free(walk: Walk) -> None:
@@ -195,17 +109,6 @@ FOLDERS: dict[str, tuple[str, Callable[[Walk], None], str]] = {
 """The same; and the folder that the advice says to remove."""
 
 
-@pytest.fixture
-def walk(source: MariadbServer, target: MariadbServer, schema: str, spark: SparkSession, tmp_path: Path) -> Walk:
-    source.run(
-        f"CREATE DATABASE {schema}",
-        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))",
-        f"INSERT INTO {schema}.t VALUES (1, 'a'), (2, 'b')",
-    )
-    files = TaskFiles(tmp_path, schema, {"s1": source}, target, (schema,)).write()
-    return Walk(TableName(schema, "t"), files, source, target, spark)
-
-
 @pytest.mark.parametrize("case", RESET)
 def test_a_reset_begins_anew(case: str, walk: Walk) -> None:
     code, breaks, mend = RESET[case]
@@ -245,7 +148,7 @@ def test_a_table_is_left_out(walk: Walk) -> None:
     walk.dumped()
     schema = walk.name.schema
     lists = {"own": {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "t_left"}]}}
-    walk.files = replace(walk.files, keys={"block-allow-list": lists}).write()
+    walk.change(keys={"block-allow-list": lists})
     walk.ends_equal()
     walk.source.run(f"INSERT INTO {left} VALUES (2, 'b')")
     walk.ends_equal(2000)

@@ -69,6 +69,16 @@ def over(files: TaskFiles, pair: Pair) -> TaskFiles:
     return replace(files, sources={"s1": pair.replica}).write()
 
 
+def begins_anew(heir: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession) -> None:
+    """As the advice says: `--reset`, and the copy of the new server."""
+    configs = plan_subtasks(load_task(heir.task_path), [load_source(path) for path in heir.source_paths])
+    undo(configs, look(configs))
+    with TaskRun(heir, spark) as run:
+        run.catch_up()
+    for name in work.plan.names:
+        assert_equal([(pair.replica, name)], (target, name))
+
+
 def test_a_task_goes_on_with_the_promoted_replica(
     files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
 ) -> None:
@@ -132,7 +142,9 @@ def test_what_is_refused(
             run.catch_up()
     pair.replica.run("SET SESSION gtid_domain_id = 5", "CREATE DATABASE its_own", "START SLAVE")
     pair.promote()
-    assert failure(over(files, pair), spark).code == "SYNC-061"
+    heir = over(files, pair)
+    assert failure(heir, spark).code == "SYNC-061"
+    begins_anew(heir, work, pair, target, spark)
 
 
 def test_prepared_transactions_and_deaths_on_the_way(
@@ -195,12 +207,7 @@ def test_a_dump_in_hand_is_of_one_server(
     with pytest.raises(RelayError, match="RELAY-032"):
         TaskRun(heir, spark)
     pair.promote()
-    configs = plan_subtasks(load_task(heir.task_path), [load_source(path) for path in heir.source_paths])
-    undo(configs, look(configs))
-    with TaskRun(heir, spark) as run:
-        run.catch_up()
-    for name in work.plan.names:
-        assert_equal([(pair.replica, name)], (target, name))
+    begins_anew(heir, work, pair, target, spark)
 
 
 @pytest.mark.parametrize(

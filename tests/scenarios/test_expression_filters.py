@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
+from unshard.error_catalogue import CATALOGUE
 from unshard.errors import ConfigError, SyncError
 from unshard.testing.servers import MariadbServer
 
@@ -72,6 +73,10 @@ def test_a_column_that_a_ddl_takes_away_pauses_the_task(
     assert isinstance(error, ConfigError)
     assert error.code == "CONFIG-021"
     assert error.where.table == table
+    assert "remove or rewrite the rule" in CATALOGUE["CONFIG-021"].hint
+    with TaskRun(files(tmp_path, schema, source_server, target_server, {}), spark) as run:
+        run.catch_up()
+    assert target_server.query(f"SELECT * FROM {table}") == [(1,)]
 
 
 def test_an_image_that_lacks_the_column_stops_the_task_until_the_rule_is_taken_out(

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.dm_records import CHECKPOINT
+from support.dm_records import CHECKPOINT, SHARDING_META
 from support.task_runs import TaskFiles, TaskRun, newest
+from unshard.error_catalogue import CATALOGUE
 from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -110,11 +111,17 @@ def test_what_dm_left_unfinished_is_not_taken_over(
 ) -> None:
     dm.row(newest(dm.server))
     left = dm.table("syncer_sharding_meta")
-    dm.server.run(f"CREATE TABLE {left} (source_id VARCHAR(32))", f"INSERT INTO {left} VALUES ('s1')")
+    dm.server.run(SHARDING_META.format(name=left), f"INSERT INTO {left} (source_id, data) VALUES ('s1', '{{}}')")
     error = TaskRun(files, spark).start().error()
     assert isinstance(error, SyncError)
     assert error.code == "SYNC-046"
     assert "syncer_sharding_meta" in str(error)
+    assert "delete what {table} has of the source" in CATALOGUE["SYNC-046"].hint
+    dm.server.run(f"DELETE FROM {left} WHERE source_id = 's1'")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    for name in tables:
+        assert_equal([(files.sources["s1"], name)], (dm.server, name))
 
 
 def test_a_load_that_dm_did_not_finish_is_not_gone_on_with(files: TaskFiles, dm: Dm, spark: SparkSession) -> None:

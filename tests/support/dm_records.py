@@ -12,3 +12,11 @@ CREATE TABLE {name} (
   update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
   UNIQUE KEY uk_id_schema_table (id, cp_schema, cp_table))
 """
+SHARDING_META = """
+CREATE TABLE {name} (
+  source_id VARCHAR(32) NOT NULL, target_table_id VARCHAR(144) NOT NULL DEFAULT '',
+  source_table_id VARCHAR(144) NOT NULL DEFAULT '', active_index INT, is_global BOOLEAN, data JSON NOT NULL,
+  create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+  update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+  UNIQUE KEY uk_source_id_table_id_source (source_id, target_table_id, source_table_id))
+"""

@@ -121,15 +121,17 @@ def test_a_name_that_is_not_prefix_and_number_is_refused(arguments: list[str], t
 
 
 @pytest.mark.parametrize(
-    ("table", "text"),
+    ("table", "text", "mended"),
     [
-        (TableName("s128", "t0"), "the schema number 128 of `s128` is greater than 127"),
-        (TableName("s0", "t256"), "the table number 256 of `t256` is greater than 255"),
+        (TableName("s128", "t0"), "the schema number 128 of `s128` is greater than 127", ["1", "", "t"]),
+        (TableName("s0", "t256"), "the table number 256 of `t256` is greater than 255", ["1", "s", ""]),
     ],
 )
-def test_a_number_that_its_bits_do_not_hold_is_refused(table: TableName, text: str) -> None:
+def test_a_number_that_its_bits_do_not_hold_is_refused(table: TableName, text: str, mended: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         bits(["1", "s", "t"], table)
+    assert "leave that part out with an empty argument" in caught.value.hint
+    bits(mended, table)
     assert (caught.value.code, caught.value.where.table) == ("CONFIG-008", str(table))
     assert text in caught.value.message
 

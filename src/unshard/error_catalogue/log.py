@@ -158,7 +158,7 @@ RELAY: dict[str, CatalogueEntry] = {
     ),
     "RELAY-005": CatalogueEntry(
         "an event's checksum does not fit",
-        f"resume the relay; if it comes back, the source's file is damaged: {ANEW}",
+        f"resume the relay; if it comes back, the source's file is damaged: remove the relay folder and {ANEW}",
     ),
     "RELAY-006": CatalogueEntry(
         "the source sent an artificial event that is not known", "report the server's version and the event type"
@@ -173,7 +173,8 @@ RELAY: dict[str, CatalogueEntry] = {
     ),
     "RELAY-009": CatalogueEntry(
         "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
-        f"compare the data of both ends; then {ANEW}, or start from a position that the source has",
+        f"compare the data of both ends; then remove the relay folder and {ANEW}, or start from a position that the"
+        " source has",
     ),
     "RELAY-010": CatalogueEntry(
         "the source has purged the binlog at this position",
@@ -208,7 +209,8 @@ RELAY: dict[str, CatalogueEntry] = {
     "RELAY-019": CatalogueEntry("the relay is not running", "start-relay, or see its last error in query-status"),
     "RELAY-020": CatalogueEntry(
         "no binlog of the source begins with these GTIDs: {gtid}",
-        f"the source has purged them, or never had them: {ANEW}",
+        "the source has purged them, or never had them: take others (`binlog-gtid` under `meta`), or, in"
+        f" `task-mode: all`, {ANEW}",
     ),
     "RELAY-030": CatalogueEntry(
         "the server that answers now, {uuid}, lacks transactions that the target has, or may have: {gtid}",
