@@ -49,6 +49,7 @@ def times(shards: Shards) -> set[Any]:
     return {made for (made,) in shards.target.query(f"SELECT made FROM {shards.merged}")}
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("change", OF_A_RUN)
 @pytest.mark.parametrize("mode", ["optimistic", ""])
 def test_a_single_table_has_the_values_of_its_source(mode: str, change: str, rig: ShardRig) -> None:
@@ -64,6 +65,7 @@ def test_a_single_table_has_the_values_of_its_source(mode: str, change: str, rig
         wait_until(lambda: shards.merged_rows() == shards.expected(), "equal rows", 30)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", ["optimistic", ""])
 def test_a_tool_has_its_own_time_for_each_row(mode: str, rig: ShardRig) -> None:
     """gh-ost copies rows one by one, each with the time at which it does."""
@@ -91,6 +93,7 @@ def test_a_tool_has_its_own_time_for_each_row(mode: str, rig: ShardRig) -> None:
         assert len(times(shards)) == 3
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", ["optimistic", ""])
 def test_numbers_in_another_order_stop_the_task(mode: str, rig: ShardRig) -> None:
     """Without a key the source numbers its rows in the order in which they were written; the target has another."""
@@ -123,6 +126,7 @@ def test_each_shard_keeps_the_time_of_its_own_statement(rig: ShardRig) -> None:
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     "place", ["ddl-execute-after", "ddl-backfill-rows", "ddl-backfill-rows:3", "sync-close-before:4"]
 )
@@ -136,6 +140,7 @@ def test_a_death_in_the_middle_costs_only_time(place: str, rig: ShardRig, monkey
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_numbers_of_several_shards_stop_the_task(rig: ShardRig) -> None:
     """What the error says to type lets it go on, and so does it at another source."""
     shards = optimistic(rig)
@@ -159,6 +164,7 @@ def test_numbers_of_several_shards_stop_the_task(rig: ShardRig) -> None:
         shards.wait_in_step(run)
 
 
+@pytest.mark.scenarios
 def test_a_source_whose_row_events_lack_columns(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other source runs the statement; this one tells why it stops, and goes on by a human's word for it."""
     shards = optimistic(rig)

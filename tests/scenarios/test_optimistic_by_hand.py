@@ -14,6 +14,7 @@ from support.waiting import wait_until
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     ("real", "change", "value"),
     [
@@ -78,6 +79,7 @@ def test_digits_that_would_be_rounded(rig: ShardRig) -> None:
     assert str(found[shards.id(*shards.shards[0], 1)]["d"]) == "1234567890.1200"
 
 
+@pytest.mark.scenarios
 def test_a_column_that_was_dropped_by_hand(rig: ShardRig) -> None:
     """The target refuses the statement, and its error says so; a human's word lets the task go on."""
     shards = optimistic(rig)
@@ -103,6 +105,7 @@ KEYS = {
 }
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     "syncer", [{}, {"compact": True, "multiple-rows": False}, {"compact": False}, {"compact": True}]
 )
@@ -153,6 +156,7 @@ def test_an_old_row_keeps_the_value_of_a_column_that_its_shard_has_dropped(
         has_columns(run, shards, "id", "v", "u")
 
 
+@pytest.mark.scenarios
 def test_images_that_lack_columns(rig: ShardRig) -> None:
     """With `binlog_row_image = MINIMAL` an UPDATE has only what it changes."""
     shards = optimistic(rig, row="id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, c INT NOT NULL DEFAULT 5")

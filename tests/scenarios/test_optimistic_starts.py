@@ -117,7 +117,11 @@ def all_have_it(run: TaskRun, shards: Shards) -> None:
     assert columns(shards) == ALTERED
 
 
-@pytest.fixture(params=[0.0, 60.0], ids=["looks always", "looks seldom"])
+RARE = pytest.mark.scenarios
+MOST_TELLING = "when its tables are declared"
+
+
+@pytest.fixture(params=[pytest.param(0.0, id="looks always", marks=RARE), pytest.param(60.0, id="looks seldom")])
 def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How old a source's knowledge of the merged table may be."""
     monkeypatch.setattr(optimistic_groups, "IDLE_LOOK_SECONDS", request.param)
@@ -131,7 +135,9 @@ def meets_alone(run: TaskRun, shards: Shards) -> None:
 
 
 @pytest.mark.usefixtures("idle")
-@pytest.mark.parametrize("moment", [*START, *COPY])
+@pytest.mark.parametrize(
+    "moment", [pytest.param(one, marks=() if one == MOST_TELLING else RARE) for one in (*START, *COPY)]
+)
 def test_a_first_start(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first source meets its statement at a moment of the second one's start.
 
@@ -158,6 +164,7 @@ def test_a_first_start(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPat
         all_have_it(run, shards)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("moment", START)
 def test_a_restart(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second source comes back, and the first one meets its statement at a moment of that."""
@@ -172,6 +179,7 @@ def test_a_restart(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPatch) 
         all_have_it(again, shards)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("moment", START)
 def test_a_return_into_the_task(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the target has got the column without the second source, that one's rows may have any value in it."""
@@ -192,6 +200,7 @@ def test_a_return_into_the_task(moment: str, rig: ShardRig, monkeypatch: pytest.
         all_have_it(again, shards)
 
 
+@pytest.mark.scenarios
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("moment", NEW_SHARD)
 def test_a_new_shard(moment: str, rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:

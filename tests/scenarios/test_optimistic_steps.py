@@ -12,6 +12,7 @@ from support.shard_runs import ends_at
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     "place",
     ["sync-move-before", "sync-move-after", "sync-open-before", "sync-open-after", "merged-ask-before",
@@ -40,6 +41,7 @@ def test_a_death_at_any_step(rig: ShardRig, place: str, monkeypatch: pytest.Monk
         in_step(run, shards)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     "place",
     ["merged-note-before", "merged-note-after", "merged-end-before", "merged-end-after", "merged-register-before",
@@ -65,6 +67,7 @@ def test_a_death_at_a_step_that_runs_nothing(rig: ShardRig, place: str, monkeypa
         assert columns(shards) == ["id", "v", "c"]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("place", ["merged-give-up-before", "merged-give-up-after"])
 def test_a_death_when_a_change_is_given_up(rig: ShardRig, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = optimistic(rig, sources=1)
@@ -82,6 +85,7 @@ def test_a_death_when_a_change_is_given_up(rig: ShardRig, place: str, monkeypatc
         assert columns(shards) == ["id", "v", "n"]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("op", ["skip", "replace"])
 @pytest.mark.parametrize("place", ["merged-operate-before", "merged-operate-after"])
 def test_a_death_at_a_decision(rig: ShardRig, place: str, op: str, monkeypatch: pytest.MonkeyPatch) -> None:

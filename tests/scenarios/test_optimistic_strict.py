@@ -36,6 +36,7 @@ def test_it_stops_in_front_of_what_would_wait(rig: ShardRig) -> None:
     assert shards.items("s1", 0) == 0
 
 
+@pytest.mark.scenarios
 def test_it_does_not_stop_while_another_source_changes_the_target(
     rig: ShardRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ def a_late_source(
     return come, goes_on
 
 
+@pytest.mark.scenarios
 def test_it_does_not_stop_while_a_source_starts(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The source turns out to have no shard of the target, so all shards have met the statement."""
     shards = optimistic(rig, tables=1, keys=STRICT)
@@ -94,6 +96,7 @@ def test_it_does_not_stop_while_a_source_starts(rig: ShardRig, monkeypatch: pyte
         shards.wait_in_step(run)
 
 
+@pytest.mark.scenarios
 def test_it_stops_when_a_source_that_starts_has_a_shard(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stop is at the statement, though that is passed. What the error says to type lets the task go on."""
     shards = optimistic(rig, tables=1, keys=STRICT)

@@ -68,6 +68,7 @@ def go_on(run: TaskRun, shards: Shards) -> None:
     assert ctl("shard-ddl-lock", str(shards.files().task_path))["locks"] == []
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize(
     ("own", "others", "words"),
     [
@@ -119,6 +120,7 @@ def test_what_is_told_again_for_the_next_statement(rig: ShardRig) -> None:
         assert (str(row["made"]), row["more"]) == ("2021-01-01 01:01:01", 4)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("stops", [False, True], ids=["while it runs", "by a new start"])
 def test_another_statement_in_the_place_of_one_that_waits(rig: ShardRig, *, stops: bool) -> None:
     shards = optimistic(rig)
@@ -143,6 +145,7 @@ def test_another_statement_in_the_place_of_one_that_waits(rig: ShardRig, *, stop
     assert json.loads(ctl("binlog", "list", task, "-s", "s1")["sources"][0]["msg"]) == [], "it is used"
 
 
+@pytest.mark.scenarios
 def test_a_statement_before_one_that_waits(rig: ShardRig) -> None:
     shards = optimistic(rig)
     first = shards.shards[0]
@@ -157,6 +160,7 @@ def test_a_statement_before_one_that_waits(rig: ShardRig) -> None:
         go_on(run, shards)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("op", ["skip", "replace"])
 def test_a_statement_that_the_target_refuses(op: str, rig: ShardRig) -> None:
     """Values that are unique in each shard are double in the target, so it has no such key."""
@@ -180,6 +184,7 @@ def test_a_statement_that_the_target_refuses(op: str, rig: ShardRig) -> None:
     assert len(keys) == (op == "replace")
 
 
+@pytest.mark.scenarios
 def test_an_effect_that_is_not_computed(rig: ShardRig) -> None:
     """What all shards have afterwards is what the target gets."""
     if isinstance(rig.target, TidbServer):
