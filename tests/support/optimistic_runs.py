@@ -41,7 +41,8 @@ def merged_rows(shards: Shards) -> dict[int, dict[str, Any]]:
         names = columns(shards)
         found = shards.target.query(f"SELECT * FROM {shards.merged}")
         if columns(shards) == names and all(len(row) == len(names) for row in found):  # not altered in between
-            return {row[0]: dict(zip(names, row, strict=True)) for row in found}
+            rows = [dict(zip(names, row, strict=True)) for row in found]
+            return {row["id"]: row for row in rows}
 
 
 def upstream_rows(shards: Shards) -> dict[int, dict[str, Any]]:
