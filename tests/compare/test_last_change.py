@@ -15,6 +15,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.compare import last_change
 from unshard.compare.report import text_lines
 from unshard.compare.result import RowDifference
+from unshard.relay import unit as relay_unit
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -78,6 +79,7 @@ def told(files: TaskFiles, spark: SparkSession) -> dict[str, RowDifference]:
 
 def test_position_gtid_and_rules(files: TaskFiles, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(last_change, "PART_BYTES", 300)
+    monkeypatch.setattr(relay_unit, "SYNC_SECONDS", 3600.0)  # what is not on record as durable is searched, too
     (schema,) = files.schemas
     source, target = files.sources["s1"], files.target
     with TaskRun(files, spark) as run:

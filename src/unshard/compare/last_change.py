@@ -26,10 +26,9 @@ from unshard.compare.result import ComparisonOutcome, LastChange, RowDifference,
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.errors import UnshardError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
-from unshard.model.position import Position
+from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import Table, TableName
 from unshard.relay.log import RelayLog
-from unshard.relay.meta import read_meta
 
 SEARCHED_BYTES = 256 << 20
 """Bytes of each source's relay log that are searched at most, from its end."""
@@ -96,13 +95,13 @@ def _search_source(
 
 
 def _files(log: RelayLog) -> Iterator[tuple[Path, int]]:
-    """Yield the files, newest first, with how many bytes of each are known to be whole."""
-    meta = read_meta(log.folder)
+    """Yield the files that have events, newest first, with their sizes. The newest one may grow meanwhile.
+
+    What `relay.meta` does not have on record yet is searched, too: the relay writes it once a second, and a change that
+    came since is the last one all the same.
+    """
     for name in reversed(log.files()):
-        size = log.size(name)
-        if meta is not None and meta.position.file == name:
-            size = min(size, meta.position.offset)
-        if size:
+        if (size := log.size(name)) > FIRST_OFFSET:
             yield log.path(name), size
 
 
