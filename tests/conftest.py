@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 from suites.catalogue import BESIDE
 from suites.report import Reporter
 from support.mysql_server import server_tree
-from support.target_servers import BUILT_IN_COLLATIONS, new_target
+from support.source_servers import new_source
+from support.target_servers import new_target
 from unshard.spark.session import spark_session
 from unshard.sync.planning import planner
-from unshard.testing.servers import MariadbServer, MissingProgramError, ThrowawayServer
+from unshard.testing.servers import MissingProgramError, ThrowawayServer
 from unshard.testing.tidb_server import tidb_program
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
@@ -95,16 +96,19 @@ def _cost(item: pytest.Item) -> int:
 
 
 @pytest.fixture(scope="session")
-def source_server() -> Iterator[MariadbServer]:
-    """The upstream of the run. Use a schema of your own (`schema`), and leave its variables as they are."""
-    with MariadbServer(BUILT_IN_COLLATIONS) as server:
+def source_server() -> Iterator[ThrowawayServer]:
+    """The upstream of the run: a MariaDB, or what UNSHARD_TEST_SOURCE names.
+
+    Use a schema of your own (`schema`), and leave its variables as they are.
+    """
+    with new_source() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def second_source() -> Iterator[MariadbServer]:
-    """Another upstream, with its own binlog and another GTID domain."""
-    with MariadbServer({"gtid_domain_id": "2", **BUILT_IN_COLLATIONS}) as server:
+def second_source() -> Iterator[ThrowawayServer]:
+    """Another upstream, with its own binlog and its own GTIDs."""
+    with new_source(2) as server:
         yield server
 
 

@@ -9,15 +9,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.advice_walks import Walk
+from support.source_servers import new_source
 from support.target_servers import new_target
 from support.task_runs import TaskFiles
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 
 @pytest.fixture(scope="module")
-def source() -> Iterator[MariadbServer]:
-    with MariadbServer() as server:
+def source() -> Iterator[ThrowawayServer]:
+    with new_source() as server:
         yield server
 
 
@@ -28,7 +29,7 @@ def target() -> Iterator[ThrowawayServer]:
 
 
 @pytest.fixture
-def work(source: MariadbServer, schema: str) -> Workload:
+def work(source: ThrowawayServer, schema: str) -> Workload:
     """Two tables with 300 rows each, only inserted so far."""
     made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
     made.create()
@@ -37,12 +38,12 @@ def work(source: MariadbServer, schema: str) -> Workload:
 
 
 @pytest.fixture
-def files(work: Workload, source: MariadbServer, target: ThrowawayServer, schema: str, tmp_path: Path) -> TaskFiles:
+def files(work: Workload, source: ThrowawayServer, target: ThrowawayServer, schema: str, tmp_path: Path) -> TaskFiles:
     """A task on them that compacts nothing, so that every change shows in the target's binlog."""
     syncer = {"compact": False, "batch": 20, "worker-count": 2}
     return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
 
 
 @pytest.fixture
-def walk(source: MariadbServer, target: ThrowawayServer, schema: str, spark: SparkSession, tmp_path: Path) -> Walk:
+def walk(source: ThrowawayServer, target: ThrowawayServer, schema: str, spark: SparkSession, tmp_path: Path) -> Walk:
     return Walk.begin(source, target, schema, spark, tmp_path)

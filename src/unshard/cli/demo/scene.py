@@ -70,7 +70,7 @@ column-mappings:
     arguments: ["2", "shop_", "orders_"]
 syncers:
   small-chunks:
-    batch: 50
+    batch: 10
     checkpoint-flush-interval: 1
 """
 
