@@ -8,6 +8,7 @@ SUITES := faults cluster page docs scenarios storms mysql tidb
 VENV := .venv
 BIN := $(VENV)/bin
 TESTS =
+SOURCE = mariadb
 TARGET = mariadb
 RUN = PYTHONPATH=tests $(BIN)/python -m suites.run
 SIZE = full
@@ -21,9 +22,10 @@ setup: $(VENV)/.kernels $(VENV)/.class-archive ## system packages, .venv with pi
 
 build: setup ## compile the kernels that changed
 
-demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal; TARGET=tidb
+demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal; SOURCE=mysql TARGET=tidb
+	@test $(SOURCE) != mysql || tools/test-servers mysql-8.0
 	@test $(TARGET) != tidb || tools/test-servers tidb
-	@$(BIN)/unshard demo --target $(TARGET)
+	@$(BIN)/unshard demo --source $(SOURCE) --target $(TARGET)
 
 test: setup ## the tests that every change must pass; TESTS=tests/relay runs all tests of a part
 	@$(if $(TESTS),$(BIN)/python -m pytest -q --numprocesses $(or $(JOBS),2) --dist loadfile $(TESTS),$(RUN) test)

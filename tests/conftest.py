@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from suites.catalogue import BESIDE
 from suites.report import Reporter
-from support.mysql_server import server_tree
 from support.source_servers import new_source
 from support.target_servers import new_target
 from unshard.spark.session import spark_session
 from unshard.sync.planning import planner
+from unshard.testing.mysql_server import server_tree
 from unshard.testing.servers import MissingProgramError, ThrowawayServer
 from unshard.testing.tidb_server import tidb_program
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from support.binlog_tools import ask
-from support.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
 from unshard.testing.servers import MariadbServer, program
 
 STORED = Path(__file__).parent / "stored"

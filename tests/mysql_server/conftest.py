@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.advice_walks import Walk
-from support.mysql_server import MysqlServer
 from unshard.error_catalogue import CATALOGUE
 from unshard.error_catalogue.entry import ANEW
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 

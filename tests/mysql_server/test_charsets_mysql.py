@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from support.conversions import Conversions, differences
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.mysql import charsets
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
-from support.mysql_server import Mysql56Server, MysqlServer
 from support.task_runs import TaskFiles, newest
+from unshard.testing.mysql_server import Mysql56Server, MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

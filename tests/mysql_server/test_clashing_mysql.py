@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import ConfigError
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 COLUMNS = "(id BIGINT AUTO_INCREMENT, code VARCHAR(20) NOT NULL, doc JSON, PRIMARY KEY (id), UNIQUE KEY code (code))"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.coarse_forms import assert_coarser
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 
 _COLLATIONS = "SELECT COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY"
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table
-from support.mysql_server import Mysql56Server, MysqlServer
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mysql_server import Mysql56Server, MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

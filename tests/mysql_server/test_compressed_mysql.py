@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from support.binlog_listing import newest_codes
 from support.exactly_once import assert_exactly_once
-from support.mysql_server import MysqlServer
 from support.shape_set import ShapeSet
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 from support.task_runs import UNSHARD, TaskFiles, TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from unshard.target.validation_errors import ErrorKind, ErrorState
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

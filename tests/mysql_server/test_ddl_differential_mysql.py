@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.followed_ddl import Followed
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
 from support.random_ddl import MARIADB, MYSQL, RandomDdl
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = pytest.mark.server

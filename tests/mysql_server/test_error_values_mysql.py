@@ -6,7 +6,7 @@ import pytest
 
 from support.error_values import carry_error_values
 from support.log_to_target import Way
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.evaluated_ddl import Evaluated
-from support.mysql_server import MysqlServer
 from support.random_ddl import MYSQL, RandomDdl
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

@@ -7,7 +7,7 @@ import pytest
 from support.expression_cases import MYSQL_TEXTS, NUMBERS, TEXTS, TIMES, names, of_numbers, of_texts, of_times
 from support.expression_rig import Rig
 from support.folded_texts import comparisons, made_up
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 
 
 @pytest.mark.parametrize("mode", ["", "NO_UNSIGNED_SUBTRACTION,HIGH_NOT_PRECEDENCE,ANSI_QUOTES"])

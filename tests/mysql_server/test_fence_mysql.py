@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from support.mysql_server import MysqlServer
 from support.stopped_threads import frozen_before
 from unshard.errors import SyncError
 from unshard.mysql.connection import rows
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.folds import read_folds
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 from unshard.transform.expressions.texts import folds_of
 
 

@@ -9,8 +9,8 @@ import pytest
 from support.checked_tasks import found, with_keys
 from support.foreign_keys import carry_families
 from support.log_to_target import Way
-from support.mysql_server import MysqlServer
 from support.task_runs import TaskFiles
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

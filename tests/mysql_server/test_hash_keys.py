@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import OtherMariadbServer
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mysql_server import OtherMariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 COLUMNS = "(v INT, s TEXT, b BLOB NOT NULL, w VARCHAR(9), UNIQUE (s), UNIQUE (b, v), UNIQUE (w) USING HASH)"

@@ -8,13 +8,13 @@ from uuid import uuid4
 
 import pytest
 
-from support.mysql_server import MysqlServer
 from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Server, identify
 from unshard.source import replica
 from unshard.source.replica import Piece, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest, dump_command
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

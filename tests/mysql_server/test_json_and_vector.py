@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.binlog.headers import read_format
 from unshard.binlog.json_diff import apply_diffs
 from unshard.binlog.rows import decode_range
@@ -24,6 +23,7 @@ from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.planning.table_plans import plan_target
 from unshard.sync.steps.encode import encode
 from unshard.sync.steps.merge import merge
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = pytest.mark.server

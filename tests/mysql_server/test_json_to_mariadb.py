@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.checked_tasks import as_user, found, with_keys
-from support.mysql_server import MysqlServer
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ON_SCHEMA = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from support import locked_upserts
-from support.mysql_server import MysqlServer
 from support.row_batches import Target
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

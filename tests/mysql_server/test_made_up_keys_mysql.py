@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.checked_tasks import as_user, mended, with_keys
-from support.mysql_server import MysqlServer
 from support.operated_tasks import go_on, stopped_run
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ON_SCHEMA = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES"

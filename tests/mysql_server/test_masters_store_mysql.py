@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-from support.mysql_server import MysqlServer
 from unshard.api.heartbeat import SubtaskBrief
 from unshard.api.status import Stage
 from unshard.errors import ClusterError
@@ -16,6 +15,7 @@ from unshard.master import tables
 from unshard.master.election import Election
 from unshard.master.state import SourceRow, SubtaskRow, TaskRow, WorkerRow
 from unshard.master.store import Store, value_of
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 NAMES = ("one", "two", "three")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.exactly_once import assert_exactly_once
-from support.mysql_server import MysqlServer
 from support.task_runs import Command, TaskFiles, at_work
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]

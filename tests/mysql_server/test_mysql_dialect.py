@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.operated_tasks import go_on
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import LoadError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

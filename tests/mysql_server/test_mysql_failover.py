@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import RelayError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 

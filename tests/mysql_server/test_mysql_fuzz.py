@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.binlog_fuzz import campaign
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

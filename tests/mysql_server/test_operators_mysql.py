@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.operated_tasks import ctl, go_on, stopped_run
 from support.task_runs import TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

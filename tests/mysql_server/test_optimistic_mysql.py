@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.optimistic_runs import OPTIMISTIC, has_columns, in_step
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.mysql.collations import charset_of
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 
 APPLICABLE = "SELECT id, character_set_name FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE id > 0"
 

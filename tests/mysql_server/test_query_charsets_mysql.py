@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.mysql_server import MysqlServer
 from support.statements import LETTERS, carried_over
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 

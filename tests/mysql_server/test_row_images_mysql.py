@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from support.shape_set import ALL_SHAPES, ShapeSet
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from support.row_metadata import TOLD, between_texts, read_by_metadata
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 
 OWN = {"json": ("""'{"a": 1}'""", "NULL"), "vector(3)": ("x'0000803F0000004000004040'", "NULL")}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.operated_tasks import ctl, stopped_run
 from support.scenario_folders import Scenario
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from support.followed_ddl import Followed, unlike
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 
 pytestmark = pytest.mark.server
 

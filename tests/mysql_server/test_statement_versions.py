@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
 from support.task_runs import TaskFiles, TaskRun
 from unshard.checks.run import check_task
 from unshard.config.files import load_source, load_task
@@ -24,6 +23,7 @@ from unshard.source.upstream import position_at
 from unshard.target.meta import MetaTables
 from unshard.target.waits import standstill
 from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from support.binlog_listing import listed
 from support.binlog_tools import ask
-from support.mysql_server import server_tree
 from unshard.binlog.headers import MAGIC
 from unshard.errors import BinlogError
+from unshard.testing.mysql_server import server_tree
 from unshard.testing.servers import program
 
 AGREED = {"mdev6020-mysql-bin.000001", "ver_trunk_row_v2.001", "write-partial-row.binlog", "mariadb-5.5-binlog.000001"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import MysqlServer
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

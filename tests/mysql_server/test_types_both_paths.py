@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from support.both_paths import by_dump, make
-from support.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.steps.decode import FOREVER
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import COMMON, MARIADB, Cases
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support import mysql_server
-from support.mysql_server import (
+from support.waiting import wait_until
+from unshard.testing import mysql_server
+from unshard.testing.mysql_server import (
     Mysql56Server,
     Mysql80Server,
     MysqlServer,
@@ -20,14 +21,13 @@ from support.mysql_server import (
     mysqlbinlog,
     server_tree,
 )
-from support.waiting import wait_until
 from unshard.testing.servers import MissingProgramError, ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server
 
 HOLDER = """
 import time
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 server = MysqlServer()
 print(server.pid, server.folder, flush=True)
 time.sleep(600)

@@ -109,7 +109,7 @@ def test_it_goes_on_where_dm_stood_in_safe_mode_up_to_dms_exit_point(
 def test_what_dm_left_unfinished_is_not_taken_over(
     tables: tuple[TableName, TableName], files: TaskFiles, dm: Dm, spark: SparkSession
 ) -> None:
-    dm.row(newest(dm.server))
+    dm.row(newest(files.sources["s1"]))
     left = dm.table("syncer_sharding_meta")
     dm.server.run(SHARDING_META.format(name=left), f"INSERT INTO {left} (source_id, data) VALUES ('s1', '{{}}')")
     error = TaskRun(files, spark).start().error()

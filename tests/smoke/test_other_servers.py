@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.mysql_server import Mysql80Server
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mysql_server import Mysql80Server
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 

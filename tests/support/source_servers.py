@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from support.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 from support.target_servers import BUILT_IN_COLLATIONS
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 _GENERAL = {"character_set_server": "utf8mb4", "collation_server": "utf8mb4_general_ci"}

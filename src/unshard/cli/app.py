@@ -297,6 +297,7 @@ def worker(
 
 @app.command()
 def demo(
+    source: Annotated[Literal["mariadb", "mysql"], typer.Option(help="Which servers are copied.")] = "mariadb",
     target: Annotated[Literal["mariadb", "tidb"], typer.Option(help="Which server is copied into.")] = "mariadb",
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
     seconds: Annotated[int, typer.Option(help="Seconds that the writers go on after the copy.")] = 15,
@@ -306,7 +307,7 @@ def demo(
 
     from unshard.cli.demo import run_demo
 
-    guarded(lambda: run_demo(Console(), target=target, rows=rows, seconds=seconds))
+    guarded(lambda: run_demo(Console(), source=source, target=target, rows=rows, seconds=seconds))
 
 
 app.add_typer(metrics, name="metrics")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -102,12 +103,17 @@ def _events(program: list[str], files: list[Path]) -> Iterator[RowEvent]:
     if not files:
         return
     command = [*program, "--no-defaults", "--base64-output=decode-rows", "-v", *map(str, files)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", errors="surrogateescape")
-    assert process.stdout is not None
-    with process.stdout as lines:
-        yield from parse(lines)
-    if process.wait() != 0:
-        raise RuntimeError(f"{program[-1]} failed on {', '.join(file.name for file in files)}")
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=said, encoding="utf-8", errors="surrogateescape"
+        )
+        assert process.stdout is not None
+        with process.stdout as lines:
+            yield from parse(lines)
+        if process.wait() != 0:
+            said.seek(0)
+            names = ", ".join(file.name for file in files)
+            raise RuntimeError(f"{program[-1]} failed on {names}:\n{said.read()[-2000:].decode(errors='replace')}")
 
 
 def parse(lines: Iterable[str]) -> Iterator[RowEvent]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from unshard.model.position import Position
 from unshard.model.table import TableName
+from unshard.testing.mysql_server import Mysql80Server
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
@@ -22,7 +23,8 @@ TASK = "demo"
 META = "dm_meta"
 MERGED = TableName("shop", "orders")
 _PLAN = WorkPlan("shop", schemas=2, tables=2, table="orders", threads=1, large_rows=100, disjoint_ids=False)
-Product = Literal["mariadb", "tidb"]
+SourceProduct = Literal["mariadb", "mysql"]
+TargetProduct = Literal["mariadb", "tidb"]
 _WRITE_SECONDS, _REST_SECONDS = 0.03, 0.17
 
 _SOURCE = """source-id: source-{number}
@@ -80,7 +82,7 @@ class Shard:
     """One source table. `bits` are what its rows' ids carry in the merged table above the first 44 bits."""
 
     source: str
-    server: MariadbServer
+    server: ThrowawayServer
     name: TableName
     bits: int
 
@@ -91,11 +93,11 @@ class Scene:
     The folder stays if `keep` is set, so that the logs can be read.
     """
 
-    def __init__(self, product: Product) -> None:
-        self._product = product
+    def __init__(self, source: SourceProduct, target: TargetProduct) -> None:
+        self._products = (source, target)
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-demo-"))
         self.keep = False
-        self.sources: tuple[MariadbServer, ...] = ()
+        self.sources: tuple[ThrowawayServer, ...] = ()
         self.workloads: tuple[Workload, ...] = ()
         self._ending = Event()
         self._pacer: Thread | None = None
@@ -113,9 +115,7 @@ class Scene:
 
     def boot(self) -> None:
         """Start the servers, all at once. Raises MissingProgramError."""
-        self.sources = tuple(
-            self._stack.enter_context(MariadbServer({"gtid_domain_id": number}, start=False)) for number in "12"
-        )
+        self.sources = tuple(self._stack.enter_context(self._new_source(number)) for number in "12")
         self.target = self._stack.enter_context(self._new_target())
         servers = (*self.sources, self.target)
         with ThreadPoolExecutor(len(servers)) as pool:
@@ -124,8 +124,13 @@ class Scene:
             Workload(server, replace(_PLAN, seed=seed)) for seed, server in enumerate(self.sources, 1)
         )
 
+    def _new_source(self, number: str) -> ThrowawayServer:
+        if self._products[0] == "mysql":
+            return Mysql80Server(start=False)
+        return MariadbServer({"gtid_domain_id": number}, start=False)
+
     def _new_target(self) -> ThrowawayServer:
-        if self._product == "tidb":
+        if self._products[1] == "tidb":
             return TidbServer(start=False)
         return MariadbServer({"gtid_domain_id": "9"}, start=False)
 
@@ -178,7 +183,7 @@ class Scene:
         """Return the end of each source's own binlog now."""
         found = {}
         for instance, server in enumerate(self.sources, 1):
-            ((file, offset, *_),) = server.query("SHOW MASTER STATUS")
+            ((file, offset, *_),) = server.query(server.position_query)
             found[f"source-{instance}"] = Position(file, int(offset))
         return found
 

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unshard.cli.demo.proof import OpenBatchCount, Proof, Sum, Watch, chunks_left, prove
-from unshard.cli.demo.scene import MERGED, Product, Scene
+from unshard.cli.demo.scene import MERGED, Scene, SourceProduct, TargetProduct
 from unshard.cli.printer import unstamped
 from unshard.model.position import Position
 from unshard.testing.servers import MissingProgramError, ServerBootError
@@ -194,23 +194,26 @@ STOP_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _HUNT_SECONDS = 0.003
 _SETTLE_SECONDS = 0.2
+_RUN_SECONDS, _REST_SECONDS = 3.0, 1.5
+"""While a batch is hunted, how long the command runs, and how long it rests, so that its next batch is a large one."""
 
 
 class DemoFailed(Exception):
     """The demo did not come to what it wants to show; the text says where it stood."""
 
 
-def run_demo(console: Console, *, target: Product, rows: int, seconds: int) -> None:
+def run_demo(console: Console, *, source: SourceProduct, target: TargetProduct, rows: int, seconds: int) -> None:
     """Play the demo and print it. Raises typer.Exit with code 1 when anything is not equal or not applied once.
 
     Args: console: the terminal or file that the text is printed to.
-        target: the server that is copied into.
+        source: the product of the two servers that are copied.
+        target: the product of the server that is copied into.
         rows: rows in each of the eight shards before the copy.
         seconds: how long the writers go on after the copy.
     """
     terminated = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Scene(target) as scene:
+        with Scene(source, target) as scene:
             try:
                 passed = _play(console, scene, rows, seconds)
             except DemoFailed as failure:
@@ -291,7 +294,18 @@ def _run_until_killed(
         sources = len(scene.sources)
         _wait("the copy", child, lambda: len(watch.checkpoints()) == sources)
         copied = time.monotonic()
-        _wait("a batch to be half applied", child, lambda: _caught_halfway(watch, child), _HUNT_SECONDS)
+        rested = time.monotonic()
+
+        def caught() -> bool:
+            nonlocal rested
+            if time.monotonic() - rested > _RUN_SECONDS:
+                child.freeze()
+                time.sleep(_REST_SECONDS)
+                child.thaw()
+                rested = time.monotonic()
+            return _caught_halfway(watch, child)
+
+        _wait("a batch to be half applied", child, caught, _HUNT_SECONDS)
         processes = child.kill()
         _wait("the target to notice", None, lambda: watch.connections() == 0)
         found = watch.open_batches()

@@ -21,11 +21,13 @@ from unshard.testing.servers import (
     MissingProgramError,
     ServerBootError,
     as_user,
+    program,
     program_version,
     template,
 )
 
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+_HOW_TO_FETCH = "`tools/test-servers mysql`, in a checkout of Unshard's sources, fetches it"
 
 
 def server_tree(name: str) -> Path:
@@ -34,9 +36,10 @@ def server_tree(name: str) -> Path:
     Raises MissingProgramError if nothing is there.
     """
     tree = server_folder(name)
-    assert tree is not None, "tests are run in a checkout"
+    if tree is None:
+        raise MissingProgramError(f"{name} is not there. {_HOW_TO_FETCH}")
     if not (tree / "usr").is_dir():
-        raise MissingProgramError(f"{name} is not in {tree}: run tools/test-servers, or `make test-mysql`")
+        raise MissingProgramError(f"{name} is not in {tree}. {_HOW_TO_FETCH}")
     return tree
 
 
@@ -83,6 +86,7 @@ class MysqlServer(LoggingServer):
         return [*unpacked(tree, "mysqld"), "--no-defaults", f"--basedir={tree / 'usr'}"]
 
     def binlog_program(self) -> list[str]:
+        """As `ThrowawayServer.binlog_program`."""
         return mysqlbinlog()
 
     def _template(self) -> Path:
@@ -99,6 +103,7 @@ class OtherMariadbServer(MariadbServer):
         return [*unpacked(tree, "mariadbd"), "--no-defaults", f"--basedir={tree / 'usr'}"]
 
     def binlog_program(self) -> list[str]:
+        """As `ThrowawayServer.binlog_program`."""
         return unpacked(server_tree("mariadb"), "mariadb-binlog")
 
     def _template(self) -> Path:
@@ -155,9 +160,16 @@ _LOG_SIZE = "112M"
 
 
 class Mysql80Server(MysqlServer):
-    """A MySQL 8.0. Its `binlog_row_metadata` is MINIMAL."""
+    """A MySQL 8.0. Its `binlog_row_metadata` is MINIMAL.
+
+    Its tree has no `mysqlbinlog`, so MariaDB's program reads its log.
+    """
 
     position_query = "SHOW MASTER STATUS"
+
+    def binlog_program(self) -> list[str]:
+        """As `ThrowawayServer.binlog_program`."""
+        return [program("mariadb-binlog")]
 
     def _command(self) -> list[str]:
         tree = server_tree("mysql-8.0")
