@@ -116,6 +116,7 @@ def test_who_waits_for_an_error_to_pass_says_for_which_and_since_when_nothing_wo
     read: list[WaitingSubtask | None] = []
 
     def fails_twice(stop: Event) -> None:
+        wait_until(lambda: running.readings()[0].unit == "sync", "the run knows its subtask")
         read.append(running.readings()[0].waited)
         if len(read) < 3:
             raise SourceError("SOURCE-003", Where(source="s0"), "(2013, 'gone\naway')")
