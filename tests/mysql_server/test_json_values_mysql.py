@@ -42,8 +42,9 @@ def test_only_what_is_written_stops(
     walk = Walk.begin(mysql_80, mysql_target, schema, spark, tmp_path)
     table = walk.also("docs", "(id INT PRIMARY KEY, doc JSON, v INT)")
     keyless = walk.also("keyless", "(doc JSON, v INT)")
-    walk.write([f"INSERT INTO {table} VALUES (1, JSON_ARRAY(1.10)), (2, JSON_ARRAY(1.10)), (3, JSON_ARRAY(1.10))"])
-    walk.write([f"INSERT INTO {keyless} VALUES (JSON_ARRAY(1.10), 1), (JSON_ARRAY(1.10), 2)"])
+    price = "JSON_ARRAY(1.5)"
+    walk.write([f"INSERT INTO {table} VALUES (1, {price}, 1), (2, {price}, 1), (3, {price}, 1)"])
+    walk.write([f"INSERT INTO {keyless} VALUES ({price}, 1), ({price}, 2)"])
     walk.followed()
     walk.write([f"DELETE FROM {table} WHERE id = 1", f"UPDATE {table} SET doc = '[2.5]' WHERE id = 2"])
     walk.write([f"DELETE FROM {keyless} WHERE v = 1", f"UPDATE {keyless} SET doc = '[2.5]'"])
@@ -64,7 +65,7 @@ def test_a_change_in_place_stops(
     partial = "SET SESSION binlog_row_value_options = PARTIAL_JSON"
     walk.write([partial, f"UPDATE {table} SET doc = JSON_SET(doc, '$[0]', 'text')"])
     walk.ends_equal()
-    walk.write([partial, f"UPDATE {table} SET doc = JSON_SET(doc, '$[0]', 1.10)"])
+    walk.write([partial, f"UPDATE {table} SET doc = JSON_SET(doc, '$[0]', 1.5)"])
     error = walk.failed()
     assert (error.code, error.where.table) == ("SYNC-078", str(table))
     key, value = CONVERT.split(": ")
@@ -87,7 +88,7 @@ def test_nothing_of_a_transaction_in_slices_is_applied(
     walk.followed()
     long = "x" * 200
     many = ", ".join(f"""({number}, '["{long}"]')""" for number in range(1, 400))
-    last = f"INSERT INTO {table} VALUES (999, JSON_ARRAY(1.10))"
+    last = f"INSERT INTO {table} VALUES (999, JSON_ARRAY(1.5))"
     mysql_80.run("BEGIN", f"INSERT INTO {table} VALUES {many}", last, "COMMIT")
     run = TaskRun(walk.files, spark)
     run.sync_unit(slice_bytes=8 << 10)

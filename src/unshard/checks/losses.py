@@ -34,7 +34,8 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             yield Finding(
                 "warn",
                 f"JSON of {name} ({', '.join(found)}) is written as text: the copy stores a DECIMAL inside of a"
-                f" document as a DOUBLE, dates, times and binary values as strings; {_FOLLOWED[source.config.json_values]}",
+                " document as a DOUBLE, dates, times and binary values as strings;"
+                f" {_FOLLOWED[source.config.json_values]}",
                 f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the documents whose values"
                 " differ then; where that matters, take a LONGTEXT column in the target, which keeps the text",
                 str(name),

@@ -133,8 +133,8 @@ class TableRules:
     def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
         """Return the same rules for tables as they were at an earlier position in the log."""
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
-        how = {"fills": self.fills, "documents": self.documents}
-        return TableRules(self.source, *ends, {}, self.events, self.row_filters, **how)
+        asked = self.events, self.row_filters
+        return TableRules(self.source, *ends, {}, *asked, fills=self.fills, documents=self.documents)
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
         """Plan for reading a table only to learn which target keys its rows have; the rows are not written."""
