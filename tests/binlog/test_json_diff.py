@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.binlog.json_diff import apply_diffs
+from unshard.binlog.json_diff import apply_diffs, leaves_opaque
 
 
 def string(value: str) -> bytes:
@@ -127,3 +127,27 @@ def test_any_bytes_give_a_text_or_a_value_error(noise: bytes, operation: int) ->
     for diffs in (noise, bytes([operation]) + noise, diff(operation, "$[2]", noise[:30]) + noise):
         with contextlib.suppress(ValueError):
             assert isinstance(apply_diffs(BEFORE, diffs), str)
+
+
+PRICE = b"\x0f\xf6\x07\x0b\x02\x80\x00\x00\x012"  # DECIMAL 1.50, as MySQL 9.7 logged it
+PRICED = array(PRICE, NUMBER)
+
+
+@pytest.mark.parametrize(
+    ("before", "diffs", "left"),
+    [
+        (BEFORE, b"", False),
+        (BEFORE, diff(0, "$[0]", PRICE), True),
+        (BEFORE, diff(0, "$[2]", array(NUMBER, array(PRICE))), True),
+        (BEFORE, diff(0, "$[0]", PRICE) + diff(2, "$[0]"), False),
+        (PRICED, b"", True),
+        (PRICED, diff(0, "$[1]", string("x")), True),
+        (PRICED, diff(0, "$[0]", string("NaN")), False),
+        (PRICED, diff(2, "$[0]"), False),
+        (OBJECT, diff(1, "$.zz", PRICE), True),
+        (array(string("\x0f")), diff(0, "$[0]", string("\x0f")), False),
+    ],
+)
+def test_what_diffs_leave_of_values_of_types_that_json_lacks(before: bytes, diffs: bytes, left: bool) -> None:
+    apply_diffs(before, diffs)
+    assert leaves_opaque(before, diffs) is left

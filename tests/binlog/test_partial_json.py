@@ -132,3 +132,26 @@ def test_the_walk_takes_it_as_rows(columns: bytes, partial: bool) -> None:
     file.xid()
     log_range = take(file)
     assert (log_range.row_events, log_range.partial_images) == (1, partial)
+
+
+PRICE = b"\x0f\xf6\x04\x02\x01\x81\x05"  # DECIMAL(2,1), 1.5
+PRICED = b"\x02\x01\x00\x0d\x00\x0f\x07\x00" + PRICE[1:]  # a small array of it
+PUT = b"\x00\x04$[0]" + bytes([len(PRICE)]) + PRICE
+
+
+def opaque_of(file: File) -> list[tuple[str, list[int]]]:
+    return [(one.column, one.seqs.to_pylist()) for one in decode(file, lambda table_map, offset: TABLE).opaque]
+
+
+def test_changes_that_leave_a_value_of_an_sql_type() -> None:
+    """Those of diffs and of whole documents; not those that take the only one away."""
+    body = image(1, ARRAY, SEVEN) + b"\x01\x01" + image(1, PUT, SEVEN)
+    body += image(2, PRICED, SEVEN) + b"\x01\x01" + image(2, DIFF, PRICED)
+    body += image(3, SEVEN, PRICED) + b"\x00" + image(3, PRICED, SEVEN)
+    assert rows_of(event(body))[1][3] == "[1.5]"
+    assert opaque_of(event(body)) == [("j", [0, 2]), ("k", [1])]
+
+
+def test_a_partial_image_that_has_a_value_of_an_sql_type() -> None:
+    body = b"\x00" + pack("<i", 1) + b"\x00" + b"\x00" + document(PRICED)
+    assert opaque_of(event(body, b"\x03\x01\x02")) == [("j", [0])]

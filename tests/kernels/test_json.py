@@ -201,3 +201,31 @@ def test_whole_arrays_with_nulls_and_slices() -> None:
     assert to_text(documents[:0]).to_pylist() == []
     with pytest.raises(TypeError):
         to_text(pa.array(["{}"]))
+
+
+OPAQUE = {
+    opaque(246, bytes.fromhex("0402 8132")): True,
+    opaque(10, pack("<q", DATETIME >> 17 << 41)): True,
+    opaque(11, bytes(8)): True,
+    opaque(7, bytes(8)): True,
+    opaque(12, bytes(8)): True,
+    opaque(15, b"x"): True,
+    opaque(253, b"as text"): False,
+    b"\x0c\x03NaN": False,
+    b"\x0b" + pack("<d", 1.5): False,
+    b"": False,
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_which_documents_hold_values_of_types_that_json_lacks(nested: bool) -> None:
+    documents = [container([b"\x05\x01\x00", one]) if nested and one else one for one in OPAQUE]
+    array = pa.array([None, *documents], pa.binary())
+    found: list[int] = []
+    assert to_text(array, found) == to_text(array)
+    assert found == [row for row, is_opaque in enumerate(OPAQUE.values(), 1) if is_opaque]
+
+
+def test_hidden_values_are_nan() -> None:
+    document = container([opaque(246, bytes.fromhex("0402 8132")), opaque(253, b"x"), opaque(11, bytes(8))])
+    assert to_text(pa.array([document], pa.binary()), hidden=True).to_pylist() == ['[NaN, "x", NaN]']

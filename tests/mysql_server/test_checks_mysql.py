@@ -54,6 +54,9 @@ def test_json_of_sql_values(files: TaskFiles, mysql_source: MysqlServer, target_
     (finding,) = found(files, JSON)
     assert finding.severity == "warn"
     assert "(a, b c)" in finding.short_error
+    assert "a row of the binlog that holds one stops the task (SYNC-078)" in finding.short_error
+    (converting,) = found(replace(files, keys={**files.keys, "json-values": "convert"}).write(), JSON)
+    assert converting.short_error.endswith("so do rows of the binlog, by `json-values: convert`")
     assert mysql_source.query(statement(finding)) == [(1,)]
     assert found(replace(files, target=target_server), JSON) == []
 

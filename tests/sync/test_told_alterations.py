@@ -72,3 +72,8 @@ def test_a_target_that_keeps_the_values(caplog: pytest.LogCaptureFixture) -> Non
     )
     ToldAlterations("s1", lambda name: there, lambda: MYSQL).tell([plan(*COLUMNS)])
     assert told(caplog) == []
+
+
+def test_documents_that_stop_the_task_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    ToldAlterations("s1", lambda name: None, lambda: MYSQL, converts=False).tell([plan(*COLUMNS)])
+    assert told(caplog) == ["v"]

@@ -33,13 +33,34 @@ class _Number(str):
     """A number's text, as a type other than that of strings."""
 
 
+_OPAQUE_TYPE = b"\x0f"
+"""The type byte of an opaque value in binary JSON."""
+_OPAQUE = _Number("NaN")
+"""Stands for an opaque value in a tree that is only asked whether it has one."""
+
+
 def apply_diffs(before: bytes, diffs: bytes) -> str:
     """Return the text of a document after `diffs`; `before` is its binary JSON.
 
     Values that no diff touches keep their text. Raises ValueError for bytes that are no document or no diffs, and where
     the two don't fit: a path that leads nowhere, a member that exists already.
     """
-    document = _Document(_tree(before))
+    document = _after(before, diffs)
+    return document.text(document.root, 1)
+
+
+def leaves_opaque(before: bytes, diffs: bytes) -> bool:
+    """Return whether a document holds opaque values after `diffs`: values of types that JSON lacks.
+
+    The two are known to fit, by `apply_diffs`.
+    """
+    if _OPAQUE_TYPE not in before and _OPAQUE_TYPE not in diffs:
+        return False
+    return _holds_opaque(_after(before, diffs, hidden=True).root)
+
+
+def _after(before: bytes, diffs: bytes, *, hidden: bool = False) -> _Document:
+    document = _Document(_tree(before, hidden=hidden))
     rest = diffs
     while rest:
         operation, rest = rest[0], rest[1:]
@@ -48,10 +69,12 @@ def apply_diffs(before: bytes, diffs: bytes) -> str:
         if operation in (_REPLACE, _INSERT):
             value, rest = _packed(rest)
         try:
-            document.change(operation, _legs(path.decode()), _tree(value) if operation != _REMOVE else None)
+            document.change(
+                operation, _legs(path.decode()), _tree(value, hidden=hidden) if operation != _REMOVE else None
+            )
         except LookupError:
             raise ValueError(f"no change {operation} can be made at {path.decode()}") from None
-    return document.text(document.root, 1)
+    return document
 
 
 @dataclass(slots=True)
@@ -144,9 +167,16 @@ def _packed(data: bytes) -> tuple[bytes, bytes]:
     return data[start : start + length], data[start + length :]
 
 
-def _tree(document: bytes) -> Any:
-    (text,) = to_text(pa.array([document], pa.binary())).to_pylist()
-    return json.loads(text, parse_int=_Number, parse_float=_Number)
+def _tree(document: bytes, *, hidden: bool) -> Any:
+    """Return the tree of a document in binary JSON; where its opaque values are `hidden`, each is `_OPAQUE`."""
+    (text,) = to_text(pa.array([document], pa.binary()), hidden=hidden).to_pylist()
+    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=lambda name: _OPAQUE)
+
+
+def _holds_opaque(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_opaque, value.values()))
+    return any(map(_holds_opaque, value)) if isinstance(value, list) else value is _OPAQUE
 
 
 def _quoted(value: Any) -> str:
@@ -159,21 +189,24 @@ def _quoted(value: Any) -> str:
 # of the latter.
 
 
-def document_buffers(rows: int, buffers: Buffers, changed: Sequence[int]) -> Buffers:
+def document_buffers(rows: int, buffers: Buffers, changed: Sequence[int]) -> tuple[Buffers, list[int]]:
     """Return the buffers of the documents' texts, for `build_array`, from the buffers of the logged bytes.
 
-    `changed` are the rows that have diffs; the document that they change is in the row before. Raises UndecodableValue.
+    The second value has the rows whose documents hold opaque values, ascending. `changed` are the rows that have diffs;
+    the document that they change is in the row before. Raises UndecodableValue.
     """
+    opaque: list[int] = []
     data, offsets, validity, nulls = buffers
     raw = pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls)
     is_diff = np.zeros(rows, dtype=bool)
     is_diff[list(changed)] = True
-    texts = _texts(pc.if_else(pa.array(is_diff), pa.scalar(None, pa.binary()), raw))
+    texts = _texts(pc.if_else(pa.array(is_diff), pa.scalar(None, pa.binary()), raw), opaque)
     if changed:
         made = pa.array([_changed(raw, row) for row in changed], pa.string())
+        opaque += [row for row in changed if leaves_opaque(raw[row - 1].as_py(), raw[row].as_py())]
         texts = pc.replace_with_mask(texts, pa.array(is_diff), made)
     validity, offsets, data = texts.buffers()
-    return data if data is not None else pa.py_buffer(b""), offsets, validity, texts.null_count
+    return (data if data is not None else pa.py_buffer(b""), offsets, validity, texts.null_count), sorted(opaque)
 
 
 def changes_document(bitmap: bytes, number: int) -> bool:
@@ -181,9 +214,9 @@ def changes_document(bitmap: bytes, number: int) -> bool:
     return bool(bitmap[number >> 3] >> (number & 7) & 1)
 
 
-def _texts(raw: pa.Array) -> pa.Array:
+def _texts(raw: pa.Array, opaque: list[int]) -> pa.Array:
     try:
-        return to_text(raw)
+        return to_text(raw, opaque)
     except ValueError as error:
         raise UndecodableValue(next(row for row in range(len(raw)) if _fails(raw.slice(row, 1))), str(error)) from None
 

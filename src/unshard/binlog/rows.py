@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, field, replace
 from mmap import mmap
 from pathlib import PurePath
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.binlog.columns import UndecodableValue, build_array
 from unshard.binlog.events import REFUSED, event_of
@@ -25,7 +27,7 @@ from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
 from unshard.kernels.rows import read_events
 from unshard.kernels.sink import LeftOut, RowFault, RowSink
-from unshard.model.change import IMAGE_FIELDS
+from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import is_hash_column
 from unshard.mysql.types import arrow_type
@@ -38,9 +40,23 @@ For equal TABLE_MAPs it gives the same Table object, so that all of a table's ro
 
 OFFSET_FIELD = pa.field("offset", pa.int64(), nullable=False)
 
+_AFTER = (Op.INSERT, Op.UPDATE_AFTER)
 _READ_HERE = frozenset({REFUSED, "rows", "table_map", "payload"})
 _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
 """Which event codes hold no rows: the index has judged them, by the same table."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueDocuments:
+    """Changes after which a JSON column holds a document with opaque values: those of types that JSON lacks.
+
+    A DECIMAL, a date or time, or binary data is one; a VAR_STRING is none, because a JSON string equals it. `seqs` are
+    the numbers of the changes, ascending.
+    """
+
+    table: Table
+    column: str
+    seqs: pa.Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,7 @@ class Decoded:
     A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
     those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
     gave a second structure for it. Images that lack columns are in `partial`; their `seq` is of the same count.
+    `opaque` has the documents whose text does not say everything; images before a change and DELETEs are left out.
     `changes` counts an UPDATE once, `events` are the row events decoded, `left_out` by table those that were not
     wanted.
     """
@@ -59,6 +76,7 @@ class Decoded:
     events: int
     left_out: Mapping[TableName, int]
     partial: tuple[PartialImages, ...] = ()
+    opaque: tuple[OpaqueDocuments, ...] = ()
 
     @property
     def skipped(self) -> int:
@@ -103,8 +121,8 @@ def decode_range(
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
         raise _error(fault, where) from None
-    batches = tuple(sinks.finish())
-    return Decoded(batches, counts.changes, counts.events, sinks.left_out(), tuple(sinks.partial()))
+    batches, partial = tuple(sinks.finish()), tuple(sinks.partial())
+    return Decoded(batches, counts.changes, counts.events, sinks.left_out(), partial, tuple(sinks.opaque))
 
 
 @dataclass(slots=True)
@@ -151,6 +169,7 @@ class _Sinks:
         self._parsed: dict[bytes, _Mapped] = {}
         self._by_table: dict[int, list[RowSink]] = {}
         self._special: dict[tuple[RowSink, Present, bool], PartialSink] = {}
+        self.opaque: list[OpaqueDocuments] = []
 
     def parse(self, body: bytes, offset: int) -> _Mapped:
         if body not in self._parsed:
@@ -239,6 +258,8 @@ class _Sinks:
     def _batch(self, sink: RowSink) -> pa.RecordBatch:
         table: Table = sink.label.table
         offsets = sink.offsets() if self._offsets else None
+        documents = [place for place, column in enumerate(sink.label.columns) if column.type == "json"]
+        opaque = {place: sink.opaque(place) for place in documents}
         rows, ops, seqs, columns = sink.take()
         fields = list(IMAGE_FIELDS)
         pairs = zip(fields, (ops, seqs), strict=True)
@@ -246,16 +267,29 @@ class _Sinks:
         for place, (column, buffers) in enumerate(zip(sink.label.columns, columns, strict=True)):
             try:
                 if isinstance(sink, PartialSink) and place in sink.label.documents:
-                    buffers = document_buffers(rows, buffers, self._changed(sink, place))
+                    buffers, found = document_buffers(rows, buffers, self._changed(sink, place))
+                    opaque[place] = pa.py_buffer(np.array(found, np.int64))
                 arrays.append(build_array(column, rows, buffers))
             except UndecodableValue as error:
                 where = _at(self._where, sink.offset_of(error.row), table)
                 raise BinlogError("BINLOG-021", where, str(error), {"column": column.name}) from None
             fields.append(pa.field(column.name, arrow_type(column)))
+        for place, numbers in opaque.items():
+            self._note_opaque(table, sink.label.columns[place].name, numbers, arrays[0], arrays[1])
         if offsets is not None:
             arrays.append(pa.Array.from_buffers(pa.int64(), rows, [None, offsets]))
             fields.append(OFFSET_FIELD)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _note_opaque(self, table: Table, column: str, rows: pa.Buffer, ops: pa.Array, seqs: pa.Array) -> None:
+        """Keep the changes whose images after are among these rows, numbers of 8 bytes."""
+        if not rows.size:
+            return
+        numbers = pa.Array.from_buffers(pa.int64(), rows.size >> 3, [None, rows])
+        after = pc.is_in(ops.take(numbers), pa.array(_AFTER, pa.int8()))
+        found = seqs.take(numbers.filter(after))
+        if len(found):
+            self.opaque.append(OpaqueDocuments(table, column, found))
 
     def _changed(self, sink: PartialSink, place: int) -> list[int]:
         """Return the rows of a PartialSink whose document in that column is diffs."""

@@ -12,6 +12,10 @@ from unshard.mysql.altered_values import TargetKind, codes, documents, zeros
 from unshard.mysql.flavour import Flavour
 
 _AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
+_FOLLOWED = {
+    "stop": "a row of the binlog that holds one stops the task (SYNC-078), unless the task has `json-values: convert`",
+    "convert": "so do rows of the binlog, by `json-values: convert`",
+}
 _NAMED = 5
 _UTC = frozenset({"UTC", "ETC/UTC", "GMT", "+00:00", "-00:00", "UCT", "ZULU"})
 _OF_NO_DDL = frozenset({"ONLY_FULL_GROUP_BY", "NO_ENGINE_SUBSTITUTION", "NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE"})
@@ -29,8 +33,9 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             examined = " OR ".join(f"NOT ({_read_again(column)} <=> {quote_name(column)})" for column in found)
             yield Finding(
                 "warn",
-                f"JSON of {name} ({', '.join(found)}) is written as text: a DECIMAL inside of a document becomes a"
-                " DOUBLE, dates, times and binary values become strings",
+                f"JSON of {name} ({', '.join(found)}) is written as text: the copy stores a DECIMAL inside of a"
+                " document as a DOUBLE, dates, times and binary values as strings;"
+                f" {_FOLLOWED[source.config.json_values]}",
                 f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the documents whose values"
                 " differ then; where that matters, take a LONGTEXT column in the target, which keeps the text",
                 str(name),

@@ -13,7 +13,16 @@ from unshard.config.redact import hidden
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
 from unshard.config.section import Section, size_of
 from unshard.config.source import SourceConfig
-from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, ShardDrop, SparkConfig, TaskConfig
+from unshard.config.task import (
+    Delivery,
+    InstanceConfig,
+    JsonValues,
+    MetaConfig,
+    Mode,
+    ShardDrop,
+    SparkConfig,
+    TaskConfig,
+)
 from unshard.config.units import (
     DEFAULT_ROWS,
     DumperConfig,
@@ -132,6 +141,7 @@ class SubtaskConfig(Section):
     shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
     collations: dict[str, str] = Field(default_factory=dict)
+    json_values: JsonValues = "stop"
     ignore_checking_items: tuple[str, ...] = ()
     validator: ValidatorSettings = ValidatorSettings()
 
@@ -249,6 +259,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),
         collations=task.collations,
+        json_values=task.json_values,
         ignore_checking_items=task.ignore_checking_items,
         validator=_validator(task, instance),
     )

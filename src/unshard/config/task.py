@@ -70,6 +70,7 @@ Together with the task's name it must fit into the 64 characters of a table name
 Mode = Literal["full", "incremental", "all", "dump", "load"]
 Delivery = Literal["exactly-once", "at-least-once"]
 ShardDrop = Literal["ignore", "stop"]
+JsonValues = Literal["stop", "convert"]
 CollationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]+(_[A-Za-z0-9]+)*$")]
 _HEARTBEAT = NoEffect("DM dropped its heartbeat")
 _SHADOW = (r"^_(.+)_(?:new|gho)$",)
@@ -237,6 +238,13 @@ class TaskConfig(Section):
         description="With a TiDB target: by collation of the source, the one that its columns get. Not named: the "
         "same, or the nearest one where TiDB lacks it, as the checks before the start tell.",
         examples=[{"latin1_swedish_ci": "utf8mb4_bin"}],
+    )
+    json_values: JsonValues = Field(
+        default="stop",
+        description="With a source of MySQL: what a row of the binlog does whose JSON document holds a DECIMAL, a date "
+        "or time, or binary data, for which JSON has no words, and whose column is JSON in the target too. `stop`: the "
+        "task stops in front of it; `convert`: a DECIMAL is stored as a DOUBLE, the others as strings. The copy always "
+        "stores them so.",
     )
     target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")

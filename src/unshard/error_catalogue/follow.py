@@ -76,6 +76,13 @@ SYNC: dict[str, CatalogueEntry] = {
         "`DROP TRIGGER {trigger}` on the target and start again; make it again when the task is done. If it is to run"
         " for each row that the task writes, put `target_triggers` under `ignore-checking-items`",
     ),
+    "SYNC-078": CatalogueEntry(
+        "a JSON document in column {column} holds a DECIMAL, a date or time, or binary data, for which JSON text has no"
+        " words: {target}, whose column is JSON too, would store a DOUBLE or a string in its place",
+        "put `json-values: convert` into the task's file and start again, where DOUBLE and strings will do; or give the"
+        " target a column of text, `ALTER TABLE {target} MODIFY {column} LONGTEXT`, and start again: it keeps the text"
+        " that MySQL prints",
+    ),
     "SYNC-008": CatalogueEntry(
         "the batch that is half applied was planned with other table structures or rules than those of now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",

@@ -2,7 +2,7 @@
 # One growing Arrow column in C memory, and the small moves that every value reader makes on it.
 #
 # A `Sink` is plain memory; the `RowSink` of rows.py owns and frees it. A reader checks every read against `end`.
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
@@ -31,7 +31,7 @@ cdef struct ColumnSink:
     Reader read
     Put put         # of text only: how its charset becomes UTF-8
     int size        # the type's own: bytes of a length prefix, packed bytes, digits before the point
-    int scale       # the type's own: digits after the point, the padded length of BINARY
+    int scale       # the type's own: digits after the point, the padded length of BINARY; JSON: see `_put_opaque`
     int width       # bytes of one value in `data`; 0 where values vary and `offsets` tell them apart
     Bytes table     # of `put`: entries of four bytes (length, UTF-8), see mysql/charsets.py
     u8* data
@@ -41,6 +41,10 @@ cdef struct ColumnSink:
     u8* validity    # NULL until the first NULL value; then a bit a row, set where there is a value
     Py_ssize_t nulls
     int failure
+    bint opaque     # of JSON: the document that is being read holds a value of a type that JSON lacks
+    u8* marks       # int64: where the texts of such documents begin in `data`
+    Py_ssize_t marks_length
+    Py_ssize_t marks_capacity
 
 ctypedef ColumnSink* Sink
 
@@ -77,6 +81,18 @@ cdef inline u8* room(Sink column, Py_ssize_t size) noexcept:
             column.failure = NO_MEMORY
             return NULL
     return column.data + column.length
+
+
+cdef inline bint put_mark(Sink column, int64_t start) noexcept:
+    # Record that the document whose text begins at `start` holds an opaque value.
+    if column.marks_length + 8 > column.marks_capacity and not reserve(
+        &column.marks, &column.marks_capacity, column.marks_length + 8
+    ):
+        column.failure = NO_MEMORY
+        return False
+    memcpy(column.marks + column.marks_length, &start, 8)
+    column.marks_length += 8
+    return True
 
 
 cdef inline bint put_null(Sink column, Py_ssize_t row, Py_ssize_t row_capacity) noexcept:

@@ -30,6 +30,7 @@ from cython.cimports.unshard.kernels.columns import (
     Sink,
     fail,
     grow_rows,
+    put_mark,
 )
 from cython.cimports.unshard.kernels.json import Container
 from cython.cimports.unshard.kernels.json_scalars import put_scalar
@@ -162,15 +163,25 @@ def _put_document(column: Sink, at: Bytes, end: Bytes) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(check=False)
 def read_json(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Read a JSON column's value, which follows its length in four bytes. See `Reader` in columns.pxd."""
+    """Read a JSON column's value, which follows its length in four bytes. See `Reader` in columns.pxd.
+
+    The column's `marks` get the documents that hold opaque values.
+    """
+    start: cython.Py_ssize_t = column.length
     if end - at < 4 or end - at - 4 < u32(at):
         return fail(column, TRUNCATED)
     end = at + 4 + u32(at)
-    return end if _put_document(column, at + 4, end) else cython.NULL
+    column.opaque = False
+    if not _put_document(column, at + 4, end) or (column.opaque and not put_mark(column, start)):
+        return cython.NULL
+    return end
 
 
-def to_text(documents: Any) -> Any:
+def to_text(documents: Any, opaque: list[int] | None = None, *, hidden: bool = False) -> Any:
     """Convert a `pa.BinaryArray` of documents to a `pa.StringArray` of their texts; NULL stays NULL.
+
+    `opaque` gets the numbers of the rows whose documents hold opaque values: those of types that JSON lacks. If they
+    are `hidden`, NaN is written for each of them.
 
     The text is not checked to be UTF-8. Raises ValueError, with the row's number, for a value that is no document, and
     if all texts together exceed 2 GiB.
@@ -188,6 +199,7 @@ def to_text(documents: Any) -> Any:
     validity: Bytes = cython.cast(Bytes, address)
     column = cython.declare(ColumnSink)
     memset(cython.address(column), 0, cython.sizeof(ColumnSink))
+    column.scale = 1 if hidden else 0
     row: cython.Py_ssize_t
     place: cython.Py_ssize_t
     try:
@@ -195,11 +207,14 @@ def to_text(documents: Any) -> Any:
             raise MemoryError
         for row in range(rows):
             place = first + row
+            column.opaque = False
             if (validity == cython.NULL or (validity[place >> 3] >> (place & 7)) & 1) and not _put_document(
                 cython.address(column), data + offsets[place], data + offsets[place + 1]
             ):
                 raise ValueError(f"row {row} is no binary JSON, or its text is too large")
             column.offsets[row + 1] = cython.cast(cython.int, column.length)
+            if column.opaque and opaque is not None:
+                opaque.append(row)
         ends = PyBytes_FromStringAndSize(cython.cast(cython.p_char, column.offsets), 4 * (rows + 1))
         texts = PyBytes_FromStringAndSize(cython.cast(cython.p_char, column.data), column.length)
     finally:

@@ -135,8 +135,18 @@ def _put_base64(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize
 @cython.cfunc
 @cython.exceptval(check=False)
 def _put_opaque(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize_t) -> cython.bint:
-    """Append a value of a type that JSON lacks, by the server's number for the type."""
+    """Append a value of a type that JSON lacks, by the server's number for the type.
+
+    Sets the column's `opaque`, except for a VAR_STRING, which a JSON string equals. A column with a `scale` of 1 gets
+    NaN for the value, which no document has otherwise.
+    """
     packed: int64_t = 0
+    nan: cython.p_const_char = b"NaN"
+    if kind == _VAR_STRING:
+        return put_quoted(column, at, size)
+    column.opaque = True
+    if column.scale == 1:
+        return put_raw(column, cython.cast(Bytes, nan), 3)
     if kind == _DECIMAL:  # precision and scale, then as in a row; up to nine groups of nine digits
         if size < 2 or not 0 < at[0] <= 81 or at[1] > at[0]:
             column.failure = INVALID
@@ -148,8 +158,6 @@ def _put_opaque(column: Sink, kind: cython.int, at: Bytes, size: cython.Py_ssize
             return False
         memcpy(cython.address(packed), at, 8)
         return _put_moment(column, kind, packed)
-    if kind == _VAR_STRING:
-        return put_quoted(column, at, size)
     return _put_base64(column, kind, at, size)
 
 

@@ -219,6 +219,7 @@ class RowSink:
                 free(self.columns[column].data)
                 free(self.columns[column].offsets)
                 free(self.columns[column].validity)
+                free(self.columns[column].marks)
         free(self.columns)
         free(self.ops)
         free(self.seqs)
@@ -329,6 +330,26 @@ class RowSink:
                 memcpy(cython.address(offset), self.marks + at + 8, 8)
                 at += 16
             found[row] = offset
+        return hand_over(found, size)
+
+    def opaque(self, index: cython.Py_ssize_t) -> Any:
+        """Return the numbers of the rows whose document in JSON column `index` holds values of types that JSON lacks.
+
+        They are ascending, an Arrow buffer of int64. To be called before `take`.
+        """
+        column: Sink = cython.address(self.columns[index])
+        size: cython.Py_ssize_t = column.marks_length
+        found: cython.pointer[int64_t] = cython.cast(cython.pointer[int64_t], malloc(size + 1))
+        if found == cython.NULL:
+            raise MemoryError
+        start: int64_t = 0
+        row: cython.Py_ssize_t = 0
+        at: cython.Py_ssize_t
+        for at in range(size >> 3):
+            memcpy(cython.address(start), column.marks + 8 * at, 8)
+            while column.offsets[row + 1] <= start:
+                row += 1
+            found[at] = row
         return hand_over(found, size)
 
     def fault(self, offset: int) -> RowFault:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from unshard.model.table import Column, Table
 from unshard.mysql.charsets import TWO_CODES
+from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.tidb import is_tidb
 from unshard.mysql.types import CHARACTERS
 
 
@@ -21,6 +24,13 @@ class TargetKind:
     from_mysql: bool
     json: bool
     tidb: bool
+
+
+def target_kind(connection: Any, *, from_mysql: bool) -> TargetKind:
+    """Return the products on both ends of a connection to the target."""
+    tidb = is_tidb(connection)
+    mysql = not tidb and identify(connection).flavour is Flavour.MYSQL
+    return TargetKind(from_mysql, tidb or mysql, tidb)
 
 
 def documents(table: Table, there: Table | None, kind: TargetKind) -> list[Column]:
@@ -94,9 +104,14 @@ def zeros(table: Table, kind: TargetKind) -> list[Column]:
     return [column for column in table.columns if column.type in ("float", "double") and not column.generated]
 
 
-def altered(table: Table, there: Table | None, kind: TargetKind) -> Iterator[tuple[str, list[Column]]]:
-    """Yield each alteration in words, with the columns that it may happen to."""
-    if found := documents(table, there, kind):
+def altered(
+    table: Table, there: Table | None, kind: TargetKind, *, converts: bool = True
+) -> Iterator[tuple[str, list[Column]]]:
+    """Yield each alteration in words, with the columns that it may happen to.
+
+    `converts`: opaque values of JSON are converted; else they are not written.
+    """
+    if converts and (found := documents(table, there, kind)):
         yield "a DECIMAL inside of a JSON document becomes a DOUBLE, dates, times and binary values strings", found
     if found := codes(table, there, kind):
         yield "a character with two codes arrives under one of them; the text is equal, its bytes may differ", found

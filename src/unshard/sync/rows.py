@@ -20,7 +20,7 @@ from unshard.sync.batch.row_counts import Account, LedgerReport, balance
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
-from unshard.sync.planning.operators import as_kept, leave_out, located, take_up
+from unshard.sync.planning.operators import as_kept, leave_out, located, refuse_ahead, take_up
 from unshard.sync.planning.planner import Planner, by_rule, pass_over, refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.prepared_xa import PreparedXas, look_back, no_prepare
@@ -90,6 +90,7 @@ class RowBatches:
             plan = self.planner.plan(work, tables, store.epoch, store.batch_id + 1, safe=safe)
             plan = leave_out(plan, work, self.operators, store, self.rules.held)
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
+            refuse_ahead(plan)
             if progress.delivery.exactly_once:
                 begin = Location(work.begin, progress.at.gtid)
                 store.open(begin, work.end, record_of(plan, work.xid), plan.shape.partitions)

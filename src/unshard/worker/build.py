@@ -20,11 +20,11 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.altered_values import TargetKind
+from unshard.mysql.altered_values import documents, target_kind
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.flavour import identify
 from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
@@ -336,6 +336,10 @@ def _sync(
     elif config.pessimistic:
         groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
+    kind = cache(lambda: store.on_target(partial(target_kind, from_mysql=not statements.traits.mariadb)))
+    stops_at_values = config.json_values == "stop"
+    if stops_at_values:
+        table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
     coarse_keys = None
     if not config.leaves_out("tidb_collations", "target_keys"):
         coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
@@ -351,9 +355,7 @@ def _sync(
             settings.on_missing_row,
             len(config.peers) == 1,
             coarse_keys=coarse_keys,
-            alterations=ToldAlterations(
-                name, targets.get, cache(partial(_kind, store, mariadb=statements.traits.mariadb))
-            ),
+            alterations=ToldAlterations(name, targets.get, kind, not stops_at_values),
         ),
         rules=table_rules,
         statements=statements,
@@ -364,15 +366,6 @@ def _sync(
         flush_seconds=settings.checkpoint_flush_interval_seconds,
         delivery=Delivery(config.delivery == "exactly-once", settings.safe_mode, settings.safe_mode_duration_seconds),
     )
-
-
-def _kind(store: CheckpointStore, *, mariadb: bool) -> TargetKind:
-    def ask(connection: Any) -> TargetKind:
-        tidb = is_tidb(connection)
-        mysql = not tidb and identify(connection).flavour is Flavour.MYSQL
-        return TargetKind(not mariadb, tidb or mysql, tidb)
-
-    return store.on_target(ask)
 
 
 def _as_upstream(

@@ -132,8 +132,8 @@ class TablePlan:
     those from `until` on are not for the batch. `defaults`: by column, the SQL text that an INSERT uses for a column
     that its row image lacks; known only in batches with such images. `filters` are asked in order, and the first that
     drops a change is counted. `constants`: columns of the target with one value for all rows of the table; `kept` are
-    those that an UPDATE leaves as they are, because older rows may have other values. `id` numbers the tables of a
-    batch.
+    those that an UPDATE leaves as they are, because older rows may have other values. `documents` are columns of JSON
+    whose opaque values stop the task (step *documents*). `id` numbers the tables of a batch.
     """
 
     table: Table
@@ -146,6 +146,7 @@ class TablePlan:
     until: Position | None = None
     id: int = 0
     kept: frozenset[str] = frozenset()
+    documents: frozenset[str] = frozenset()
 
     def takes(self, file: str, offset: int) -> bool:
         """Return whether the table's event at that position is for the batch."""

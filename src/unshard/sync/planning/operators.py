@@ -22,7 +22,7 @@ from unshard.binlog.events import event_of
 from unshard.binlog.headers import mapped
 from unshard.binlog.images import PartialImages
 from unshard.binlog.index import walk
-from unshard.errors import DdlError, UnshardError, Where
+from unshard.errors import DdlError, SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync.batch.excluded_changes import MOVED, ExclusionEpoch, LeftOutRows, Seqs, runs
@@ -31,6 +31,7 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.steps.decode import decode
+from unshard.sync.steps.documents import refuse_documents_ahead
 from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 
@@ -111,6 +112,14 @@ def located(plan: BatchPlan, error: UnshardError) -> UnshardError:
                 place = replace(error.where, position=str(Position(piece.file, offset)))
                 return type(error)(error.code, place, error.cause, error.values)
     return error
+
+
+def refuse_ahead(plan: BatchPlan) -> None:
+    """Raise SyncError SYNC-078, with the position of the row event, for documents that stop a batch of slices."""
+    try:
+        refuse_documents_ahead(plan)
+    except SyncError as error:
+        raise located(plan, error).at(source=plan.source, position=str(plan.begin)) from None
 
 
 def _meant(plan: BatchPlan, work: TransactionRows, operators: Iterable[Operator]) -> dict[int, Seqs]:

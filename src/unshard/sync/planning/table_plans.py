@@ -47,6 +47,7 @@ class TableRules:
     `events`: the event filter. `row_filters` returns the rules that leave out rows of a table with that structure.
     `held`: tables whose changes, from these locations on, wait for a sharding DDL; they are read again after it.
     `fills` returns what a table's rows get in columns that only other shards have, and the table as they are written.
+    `documents` returns the columns of a table, of source and target, whose opaque values in JSON stop the task.
     """
 
     source: str
@@ -61,6 +62,7 @@ class TableRules:
     held: Mapping[TableName, Location] = field(default_factory=dict)
     absent: Collection[TableName] = ()
     fills: Callable[[Table], tuple[tuple[Constant, ...], Table]] = lambda table: ((), table)
+    documents: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
     version: int = 0
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
@@ -131,7 +133,8 @@ class TableRules:
     def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
         """Return the same rules for tables as they were at an earlier position in the log."""
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
-        return TableRules(self.source, *ends, {}, self.events, self.row_filters, fills=self.fills)
+        asked = self.events, self.row_filters
+        return TableRules(self.source, *ends, {}, *asked, fills=self.fills, documents=self.documents)
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
         """Plan for reading a table only to learn which target keys its rows have; the rows are not written."""
@@ -199,6 +202,7 @@ class TableRules:
             constants=(*added, *filled),
             kept=frozenset(one.column.name for one in filled if one.kept),
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
+            documents=self.documents(upstream, target),
         )
 
     def _as_read(self, upstream: Table, target: Table, mapping: ColumnMapping | None) -> Table:

@@ -5,11 +5,11 @@ The check before the start warns of the tables that are there then; a table or c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from unshard.log import logger
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Table, TableName
 from unshard.mysql.altered_values import TargetKind, altered
 from unshard.sync.batch.plan import TablePlan
 
@@ -18,21 +18,26 @@ from unshard.sync.batch.plan import TablePlan
 class ToldAlterations:
     """The alterations that one source's log lines have told of. Used by the sync unit's thread.
 
-    `target` returns a table of the target. `kind` is called before the first table.
+    `target` returns a table of the target. `kind` is called before the first table. `converts`: values that JSON text
+    has no words for are converted; else they stop the task, and nothing is told of them.
     """
 
     source: str
     target: Callable[[TableName], Table | None]
     kind: Callable[[], TargetKind]
+    converts: bool = True
     _told: set[tuple[TableName, str, str]] = field(default_factory=set)
 
     def tell(self, plans: Iterable[TablePlan]) -> None:
         """Log what has not been logged yet of these tables."""
         for plan in plans:
             name = plan.table.name
-            for effect, columns in altered(plan.table, self.target(plan.target.name), self.kind()):
+            for effect, columns in self._altered(plan):
                 new = [one.name for one in columns if (name, one.name, effect) not in self._told]
                 if new:
                     words = {"table": str(name), "columns": ", ".join(new), "effect": effect}
                     logger("sync", source=self.source).warning("values are stored in another form", **words)
                     self._told.update((name, column, effect) for column in new)
+
+    def _altered(self, plan: TablePlan) -> Iterator[tuple[str, list[Column]]]:
+        return altered(plan.table, self.target(plan.target.name), self.kind(), converts=self.converts)

@@ -27,7 +27,7 @@ from unshard.sync.batch.row_counts import Account
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import check_repeatable
-from unshard.sync.planning.operators import as_kept, leave_out, take_up
+from unshard.sync.planning.operators import as_kept, leave_out, refuse_ahead, take_up
 from unshard.sync.planning.planner import Planner, refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.sharding.coordinator import ShardingGroups
@@ -108,6 +108,7 @@ class Resyncer:
         plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe)
         plan = self.moved.without(leave_out(plan, rows, operators, store, self._held(after)))
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
+        refuse_ahead(plan)
         if exact:
             form = record_of(plan, rows.xid, group.target)
             store.open(Location(rows.begin), rows.end, form, plan.shape.partitions)

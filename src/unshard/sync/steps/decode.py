@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.binlog.images import PartialImages
-from unshard.binlog.rows import decode_range
+from unshard.binlog.rows import OpaqueDocuments, decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
@@ -73,6 +73,19 @@ Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
 def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[list[Images], Seen]:
     """Run steps *decode* and *versions* on one range. Return the images of current rows, and what else it held.
 
+    As `decode_all`, without the documents.
+    """
+    images, seen, _ = decode_all(plan, piece, offsets=offsets)
+    return images, seen
+
+
+def decode_all(
+    plan: BatchPlan, piece: Range, *, offsets: bool = False
+) -> tuple[list[Images], Seen, tuple[OpaqueDocuments, ...]]:
+    """Run steps *decode* and *versions* on one range.
+
+    Returns the images of current rows, what else it held, and which of its documents hold opaque values.
+
     A table has one batch, and more where images lack columns. With `offsets` a batch has one more column, the offset of
     each row's event; the numbers of the changes are the same. Raises BinlogError BINLOG-046 for images of a
     system-versioned table that lack columns.
@@ -106,7 +119,7 @@ def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[lis
         if current is not batch:
             history[plans[table.name].target.id, RULE] += _changes(batch) - _changes(current)
     found += [(plans[images.table.name], images) for images in decoded.partial]
-    return found, Seen({}, history, decoded.events, decoded.left_out)
+    return found, Seen({}, history, decoded.events, decoded.left_out), decoded.opaque
 
 
 def _changes(images: pa.RecordBatch) -> int:

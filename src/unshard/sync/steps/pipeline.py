@@ -2,7 +2,8 @@
 
 Before the exchange a step sees the changes of a byte range, after it those of a partition::
 
-    decode ▸ versions ▸ filter ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+    decode ▸ versions ▸ filter ▸ documents ▸ map ▸ causality ▸ encode
+                                                    ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
 The block-allow list and *route* are applied by name when the batch is planned (`sync.planning.table_plans`): a table
 that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.binlog.images import PartialImages
+from unshard.binlog.rows import OpaqueDocuments
 from unshard.errors import UnshardError
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.sync.batch.excluded_changes import OPERATOR, within, without
@@ -34,7 +36,8 @@ from unshard.sync.batch.throttle import Pacer
 from unshard.sync.steps.apply import apply, writer_of
 from unshard.sync.steps.causality import find_ties
 from unshard.sync.steps.compact import compact
-from unshard.sync.steps.decode import Images, decode
+from unshard.sync.steps.decode import Images, decode_all
+from unshard.sync.steps.documents import refuse_documents
 from unshard.sync.steps.encode import Ties, encode, gather
 from unshard.sync.steps.filter import filter_rows
 from unshard.sync.steps.map import map_columns, where_of
@@ -126,9 +129,10 @@ def before_exchange(
     With `mine`, task number `share` of those that decode the same ranges reports its share of the changed keys.
     """
     done = lap or (lambda step: None)
-    images, seen = _decoded(plan, pieces)
+    images, seen, opaque = _decoded(plan, pieces)
     done("decode")
     images, filtered = filter_rows(images)
+    refuse_documents(plan, images, opaque)
     done("filter")
     images = map_columns(plan, images)
     done("map")
@@ -143,10 +147,11 @@ def before_exchange(
     return changes, seen + Seen(counts, filtered, keys=keys)
 
 
-def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen]:
+def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen, list[OpaqueDocuments]]:
     """Run step *decode* on each range. The images stay in memory only as long as the caller has them."""
-    found = [decode(plan, piece) for piece in pieces]
-    return [one for images, _ in found for one in images], sum((here for _, here in found), Seen())
+    found = [decode_all(plan, piece) for piece in pieces]
+    images = [one for images, _, _ in found for one in images]
+    return images, sum((here for _, here, _ in found), Seen()), [one for _, _, opaque in found for one in opaque]
 
 
 def run_share(payload: bytes) -> bytes:
