@@ -5,7 +5,7 @@ Body after the table id (6 bytes)::
     flags 2 · schema: length 1, name, 0 · table: length 1, name, 0 · column count (packed integer)
     · a type code per column · metadata: length (packed), bytes per type · nullable bitmap · optional fields
 
-Optional fields (type 1, length packed, value) are there when `binlog_row_metadata` asks for them; `metadata.py`
+Optional fields (type 1, length packed, value) are there when `binlog_row_metadata` asks for them; XX
 reads them.
 """
 

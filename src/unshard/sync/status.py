@@ -127,7 +127,7 @@ class FailOver:
 
 @dataclass(frozen=True, slots=True)
 class SyncReading:
-    """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
+    """One reading. `lag_seconds` is None while it is unknown (`Lag`); `rows` counts applied changes.
 
     `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
     unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.

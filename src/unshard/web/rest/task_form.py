@@ -1,7 +1,7 @@
 """DM's `table_migrate_rule` and `binlog_filter_rule`, and our routes, event filters and block-allow lists.
 
 One rule of DM is up to three of ours: a route, filters with the same pattern, an entry of the list of tables to take.
-A task that was written as a file may have rules that can't be said so; `are_sayable` tells.
+A task that was written as a file may have rules that can't be said so.
 """
 
 from __future__ import annotations
