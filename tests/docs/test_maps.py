@@ -9,8 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from unshard.load.checkpoint import LoadTables
+from unshard.target.meta import MetaTables
+from unshard.target.rate_limiter import RateLimiter
+from unshard.target.repairs import create_repairs
+from unshard.target.validation import create_validation
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ROOT / "src" / "unshard"
@@ -23,23 +30,26 @@ DOCUMENTS = sorted(
         *(ROOT / "docs" / "adr").glob("*.md"),
     )
 )
-KNOWN_BASES = frozenset({"Enum", "Exception", "IntEnum", "NamedTuple", "Protocol", "StrEnum"})
+EMPTY_BASES = frozenset({"Enum", "Exception", "IntEnum", "BaseModel", "NamedTuple", "Protocol", "StrEnum"})
 """Bases from elsewhere that give a class no names of its own that a docstring would tell of."""
 
 NAMES_OF_OTHER_THINGS = {
     "mysql.tidb_mdl_view": "a table of TiDB",
+    "path.pid": "the form of a file's name",
     "purge.expires": "a key of the source file",
     "purge.interval": "a key of the source file",
+    "s.t": "the form of a table's full name",
     "schema.table": "the form of a table's full name",
+    "spark.dataSource.register(BinlogDataSource)": "a call in a user's program",
+    "spark.read.format": "a call in a user's program",
 }
-"""Names in backticks that begin as a module of ours does, and what they are."""
+"""Names in backticks that look like a module's name, and what they are."""
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 DOTTED = re.compile(r"(\w+(?:\.\w+)+)(?:\(.*\))?")
 PATH = re.compile(r"\w+(?:/[\w-]+)*(?:/|\.py|\.pxd|/[\w-]+)")
-FILES = frozenset({"parquet", "json", "md", "meta", "index", "sql", "yaml", "h", "cc"})
-"""Ends of names of files: what has one is no name of Python."""
+DATA_FILE = re.compile(r"\w+(\.\w+)*\.(parquet|json|md)")
 
 
 @dataclass(frozen=True)
@@ -59,8 +69,13 @@ class Text:
 
 
 @cache
+def source(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(source(path))
 
 
 @cache
@@ -72,16 +87,31 @@ def has_module(folder: Path, name: str) -> bool:
 def names_in(body: ast.Module | ast.ClassDef) -> dict[str, ast.stmt]:
     """Names that a module or class binds: its definitions, imports and variables, and attributes that methods set."""
     names: dict[str, ast.stmt] = {}
-    for node in ast.walk(body):
+    for node in statements(body.body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            names.setdefault(node.name, node)
+            names[node.name] = node
+            if isinstance(body, ast.ClassDef):
+                stored = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and is_self(one.value))
+                names.update((one.attr, node) for one in stored if isinstance(one.ctx, ast.Store))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names.update((alias.asname or alias.name, node) for alias in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                names.update((one.attr, node) for one in ast.walk(target) if isinstance(one, ast.Attribute))
                 names.update((one.id, node) for one in ast.walk(target) if isinstance(one, ast.Name))
     return names
+
+
+def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module or class, also those under a condition."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            yield from statements(node.body)
+            yield from statements(getattr(node, "orelse", []))
+
+
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def exists(folder: Path, parts: list[str]) -> bool:
@@ -108,8 +138,7 @@ def exists(folder: Path, parts: list[str]) -> bool:
 def docstrings() -> Iterator[Text]:
     """Docstrings of all modules that have anything of the form of a name in backticks: the others need no parsing."""
     for path in sorted(SOURCES.rglob("*.py")):
-        contents = path.read_text(encoding="utf-8")
-        if any(DOTTED.fullmatch(name) or PATH.fullmatch(name) for name in CODE.findall(contents)):
+        if any(DOTTED.fullmatch(name) or PATH.fullmatch(name) for name in CODE.findall(source(path))):
             for literal in literals(tree(path)):
                 yield Text(path, literal.lineno, str(literal.value))
 
@@ -125,7 +154,7 @@ def literals(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFuncti
 
 def documents() -> Iterator[Text]:
     for path in DOCUMENTS:
-        yield Text(path, 1, FENCED.sub("", path.read_text(encoding="utf-8")))
+        yield Text(path, 1, FENCED.sub("", source(path)))
 
 
 def wrong_names(text: Text) -> Iterator[str]:
@@ -135,7 +164,7 @@ def wrong_names(text: Text) -> Iterator[str]:
             continue
         if PATH.fullmatch(name):
             right = leads_to_a_file(text, name)
-        elif dotted := DOTTED.fullmatch(name):
+        elif (dotted := DOTTED.fullmatch(name)) and not DATA_FILE.fullmatch(name):
             right = leads_to_a_name(text, dotted[1].removeprefix("unshard.").split("."))
         else:
             continue
@@ -162,10 +191,10 @@ def leads_to_a_name(text: Text, parts: list[str]) -> bool:
     In a docstring any other `a` must be a name in that module.
     """
     first, *rest = parts
-    if rest[-1] in FILES:
+    if first == "information_schema":
         return True
     if first[0].isupper() and first[1:2].islower():
-        return any(has_attribute(cls, rest[0]) for cls in classes().get(first, []))
+        return any(has_attribute(cls, rest[0]) for cls in classes(first))
     folders = [folder for folder in text.folders() if has_module(folder, first)]
     if folders:
         return any(exists(folder, parts) for folder in folders)
@@ -187,25 +216,44 @@ def identifiers(path: Path) -> frozenset[str]:
 
 
 @cache
-def classes() -> dict[str, list[ast.ClassDef]]:
-    """All classes of the package by name."""
-    found: dict[str, list[ast.ClassDef]] = {}
-    for path in SOURCES.rglob("*.py"):
-        if re.search(r"^class ", path.read_text(encoding="utf-8"), re.MULTILINE):
-            for node in tree(path).body:
-                if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, []).append(node)
-    return found
+def classes(name: str) -> tuple[ast.ClassDef, ...]:
+    """All classes of that name at the top of a module."""
+    line = f"\nclass {name}"
+    found = [path for path in SOURCES.rglob("*.py") if line in source(path)]
+    nodes = [node for path in found for node in tree(path).body]
+    return tuple(node for node in nodes if isinstance(node, ast.ClassDef) and node.name == name)
 
 
 def has_attribute(cls: ast.ClassDef, name: str) -> bool:
     """Tell whether a class or one of its bases binds `name`; of bases from elsewhere nothing is known."""
     if name in names_in(cls):
         return True
-    bases = [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in cls.bases]
-    return any(has_attribute(base, name) for one in bases for base in classes().get(one, [])) or any(
-        one not in classes() and one not in KNOWN_BASES for one in bases
-    )
+    bases = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in cls.bases} - EMPTY_BASES
+    return any(not classes(base) or any(has_attribute(one, name) for one in classes(base)) for base in bases)
+
+
+class Recorder:
+    """A connection to a server that has no tables, and its own cursor. `columns` are those of the tables made on it."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[str]] = {}
+
+    def cursor(self) -> Recorder:
+        return self
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, statement: str, values: object = None) -> None:
+        if found := re.match(r"\s*CREATE TABLE IF NOT EXISTS `meta`\.`(\w+)` \((.+)\) ENGINE", statement, re.DOTALL):
+            words = [line.split()[0] for line in found[2].splitlines() if line.strip()]
+            self.columns[found[1]] = [word for word in words if word not in ("PRIMARY", "UNIQUE", "KEY")]
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return []
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.relative_to(SOURCES.parent).as_posix())
@@ -218,4 +266,44 @@ def test_the_page_of_a_package_names_its_modules(package: Path) -> None:
 
 
 def test_names_of_modules_exist() -> None:
-    assert [wrong for text in (*docstrings(), *documents()) for wrong in wrong_names(text)] == []
+    texts = [*docstrings(), *documents()]
+    assert [wrong for text in texts for wrong in wrong_names(text)] == []
+    named = {name for text in texts for name in CODE.findall(text.contents)}
+    assert NAMES_OF_OTHER_THINGS.keys() - named == set(), "need not be listed"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sync.follow.Log",
+        "sync.moved",
+        "ddl.fills",
+        "unshard.ddl.fills",
+        "scratch.show_create_database",
+        "sync.statements.runner.Nothing",
+        "sync.statements.runner.Statements.nothing",
+        "target.receipts.nothing(cursor)",
+        "CheckpointStore.nothing",
+        "NoSuchClass.name",
+        "sync/moved.py",
+        "sync/follow",
+        "statements/gone.py",
+        "gone.py",
+        "tests/gone.py",
+    ],
+)
+def test_a_name_that_leads_nowhere_is_found(name: str) -> None:
+    text = Text(SOURCES / "sync" / "unit.py", 1, f"Read by `{name}`, see `statements.runner` and `sync/rows.py`.")
+    assert list(wrong_names(text)) == [f"src/unshard/sync/unit.py:1: {name}"]
+
+
+def test_architecture_names_the_tables_in_the_target_and_their_columns() -> None:
+    recorder, meta = Recorder(), MetaTables("meta", "T")
+    meta.create(recorder)
+    LoadTables("meta", "T", "source").create(recorder)
+    create_validation(recorder, meta)
+    create_repairs(recorder, meta)
+    RateLimiter("meta", rows_per_second=1).create(recorder)
+    page = source(ROOT / "ARCHITECTURE.md")
+    rows = re.findall(r"^\| `(T_\w+|unshard_\w+)` \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    assert {name: re.findall(r"`(\w+)`", columns) for name, _, columns in rows} == recorder.columns

@@ -312,9 +312,6 @@ def _mydumper_metadata(header: DumpHeader) -> str:
     )
 
 
-# How far the dump of each table is, by the records of finished tables and the parts of those in hand.
-
-
 Records = Mapping[str, Sequence[DumpedFile]]
 """The files of the finished tables, by the name of the record."""
 

@@ -153,9 +153,6 @@ def read_gtid(
     return UUID_LENGTH if cython.cast(cython.longlong, number[0]) > 0 else 0
 
 
-# The GTIDs of a walk as runs.
-
-
 MARIADB_ORIGIN = cython.declare(cython.int, 8)
 
 

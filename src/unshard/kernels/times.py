@@ -215,9 +215,6 @@ def read_time(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     return at + size
 
 
-# TIME, DATETIME and TIMESTAMP in the formats from before MySQL 5.6.
-
-
 # Beyond 32 bits, so a C variable: as a literal it would be a Python number.
 _LAST_SECOND = cython.declare(uint64_t, 99991231235959)
 _TIME_ZERO = cython.declare(int64_t, 3020400)  # seconds: one more than the largest TIME, added to keep it positive

@@ -230,9 +230,6 @@ def each(
     return [made[number % len(made)][number // len(made)] for number in range(len(items))]
 
 
-# Drop tables that an earlier attempt of the task has made and not filled, so that they can be made anew.
-
-
 _THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 
 

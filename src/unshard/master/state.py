@@ -144,9 +144,6 @@ def known(state: State, source: str) -> SourceRow:
     return row
 
 
-# Two operators at once: the state by which a verb was planned must still hold when the verb is stored.
-
-
 def refuse_changed(before: State, now: State, task: str = "", sources: Iterable[str] = ()) -> None:
     """Raise ClusterError CLUSTER-083 where the task's file or subtasks, or a source's file, differ from before.
 

@@ -150,9 +150,6 @@ def _statements(texts: Sequence[str], op: OperatorKind | None) -> tuple[str, ...
     return sqls
 
 
-# `binlog-schema`: shows and sets the structure that a source table has at the checkpoint.
-
-
 def answer_schema(subject: Subject, request: BinlogSchema) -> dict[str, Any]:
     """Run the command, and return dmctl's answer; each source's `msg` is the table's CREATE TABLE.
 

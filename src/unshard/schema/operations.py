@@ -217,9 +217,6 @@ Operation = (
 )
 
 
-# The partitions of a table, kept as the text from PARTITION BY on, and the operations that change them.
-
-
 _ROWS_ONLY = frozenset(
     {"TRUNCATE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "EXCHANGE", "DISCARD", "IMPORT"}
 )

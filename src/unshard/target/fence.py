@@ -163,9 +163,6 @@ def _idle(connection: Any, seconds: int) -> None:
     rows(connection, f"SET SESSION wait_timeout = {seconds}")
 
 
-# DDL on a TiDB target: each statement runs once, although a job of TiDB outlives its session and its server.
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """A DDL job.

@@ -32,9 +32,6 @@ from unshard.web.page.door import PageDoor
 from unshard.web.tls import common_name, server_context
 from unshard.web.tokens import CERTIFICATE, Access, Authenticated
 
-# Bounds of one request: the length of its body, the time that the body takes to come, the time of the whole.
-
-
 BODY_SECONDS = 30.0
 
 

@@ -226,9 +226,6 @@ class Agent:
         return logger("worker", worker=self.name)
 
 
-# The newest lines of this process's log in the API's form.
-
-
 _NAMED = frozenset({"level", "logger", "event", "task", "source"})
 
 

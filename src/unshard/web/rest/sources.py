@@ -139,9 +139,6 @@ def _kebab(form: dict[str, Any]) -> dict[str, Any]:
     return {key.replace("_", "-"): value for key, value in form.items()}
 
 
-# The routes of `/api/v1/sources`.
-
-
 _OWN = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
 
 
