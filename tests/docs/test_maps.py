@@ -45,6 +45,9 @@ NAMES_OF_OTHER_THINGS = {
 }
 """Names in backticks that look like a module's name, and what they are."""
 
+QUESTIONS = frozenset({"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"})
+"""Words that begin no docstring of a module."""
+
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 DOTTED = re.compile(r"(\w+(?:\.\w+)+)(?:\(.*\))?")
@@ -76,6 +79,11 @@ def source(path: Path) -> str:
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(source(path))
+
+
+def docstring(path: Path) -> re.Match[str] | None:
+    """The beginning of a module's docstring, up to its first word."""
+    return re.match(r'(?:#.*\n)*r?"""`*(\w+)', source(path))
 
 
 @cache
@@ -265,6 +273,11 @@ def test_the_page_of_a_package_names_its_modules(package: Path) -> None:
     assert sorted(rows) == sorted(modules | packages)
 
 
+def test_the_first_line_of_a_module_names_a_thing_or_an_action() -> None:
+    heads = {path.relative_to(SOURCES): docstring(path) for path in sorted(SOURCES.rglob("*.py"))}
+    assert [f"{path}: {head[1]}" for path, head in heads.items() if head and head[1] in QUESTIONS] == []
+
+
 def test_names_of_modules_exist() -> None:
     texts = [*docstrings(), *documents()]
     assert [wrong for text in texts for wrong in wrong_names(text)] == []
@@ -295,6 +308,15 @@ def test_names_of_modules_exist() -> None:
 def test_a_name_that_leads_nowhere_is_found(name: str) -> None:
     text = Text(SOURCES / "sync" / "unit.py", 1, f"Read by `{name}`, see `statements.runner` and `sync/rows.py`.")
     assert list(wrong_names(text)) == [f"src/unshard/sync/unit.py:1: {name}"]
+
+
+def test_the_map_of_the_code_names_each_package() -> None:
+    page = source(ROOT / "ARCHITECTURE.md")
+    section = page.partition("## The map of the code")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(
+        path.name for path in PACKAGES if path.parent == SOURCES
+    )
 
 
 def test_architecture_names_the_tables_in_the_target_and_their_columns() -> None:

@@ -1,4 +1,4 @@
-"""Conversion of the buffers that the row kernel filled to the Arrow array of a column.
+"""Converts the buffers that the row kernel filled to the Arrow array of a column.
 
 Most buffers are the array already. Here the rest is done: UTF-8 is checked, and the numbers inside ENUM and SET become
 their members.

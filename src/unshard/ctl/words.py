@@ -1,4 +1,4 @@
-"""Words of a command line as fields of requests: names, which a user writes as such or by their file.
+"""Words of a command line as fields of requests; a name may be written as such or by its file.
 
 Flags of every verb may stand anywhere, and a group without a verb may mean its `list`. The arguments that several verbs
 take are defined here.

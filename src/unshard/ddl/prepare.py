@@ -1,4 +1,4 @@
-"""Turn the operations of a statement into changes of the tracked structures and an intent for the target.
+"""Turns the operations of a statement into changes of the tracked structures and an intent for the target.
 
 A table of an engine without transactions is made with InnoDB on the target, as the copy makes it: rows that are rolled
 back elsewhere stay in such a table, so that they could come twice (`model.shape`).

@@ -1,4 +1,4 @@
-"""The state of a dump besides its data: location, tables, files; kept in `.unshard/` and in `metadata`.
+"""The state of a dump besides its data: location, tables, files; stored in `.unshard/` and in `metadata`.
 
 A dump folder::
 

@@ -1,4 +1,4 @@
-"""Write rows into files, of Parquet or of INSERT statements.
+"""Writes rows into files, of Parquet or of INSERT statements.
 
 The row groups of a Parquet file are the pieces that the load commits one by one. An SQL file has complete INSERT
 statements, as mydumper writes them and `myloader` reads them. A new file begins when one is full; each is made durable

@@ -1,4 +1,4 @@
-"""Writing of the class archive from which the JVM of every session loads Spark's classes.
+"""Writes the class archive from which the JVM of every session loads Spark's classes.
 
 Run it with `python -m unshard.spark.class_archive`, or with a folder as argument, into which it then writes.
 

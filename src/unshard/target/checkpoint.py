@@ -1,4 +1,4 @@
-"""The checkpoint: how far a source is applied, its tables' structures there, and what is begun in its log there.
+"""The checkpoint: how far a source is applied, its tables' structures there, and the open work in its log.
 
 The checkpoint has DM's table and columns. `table_info` of the global row, which is null in DM's rows, shows who wrote
 the row. The location in a row of DM, or in ours of `at-least-once` delivery, may be earlier than what the target holds;

@@ -1,4 +1,4 @@
-"""Operators: what a human wants done at one position of the log. Kept in the target, so that a restart has them too.
+"""Operators: a user's instruction for one position of the log. Stored in the target, so that a restart has them too.
 
 | state | means |
 |---|---|

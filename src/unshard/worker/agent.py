@@ -1,4 +1,4 @@
-"""A worker: it beats to the master, and does what the answers say.
+"""The worker of a cluster: it sends heartbeats to the master, and carries out the orders in the answers.
 
 | what happens | then |
 |---|---|

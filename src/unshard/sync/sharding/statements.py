@@ -1,4 +1,4 @@
-"""Statements on merged tables with `shard-mode: pessimistic`: what each does on the target and to its sharding group.
+"""Statements on merged tables with `shard-mode: pessimistic`: the effect of each on target and sharding group.
 
 | statement | on the target | in the group |
 |---|---|---|

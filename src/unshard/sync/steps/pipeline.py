@@ -1,4 +1,4 @@
-"""The incremental pipeline: this is the one place that knows the order of the steps.
+"""The incremental pipeline: the one place that knows the order of the steps.
 
 Before the exchange a step sees the changes of a byte range, after it those of a partition::
 

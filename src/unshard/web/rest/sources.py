@@ -1,4 +1,4 @@
-"""`/api/v1/sources`, with DM's source object: it becomes our source file, and that becomes one."""
+"""`/api/v1/sources`: DM's source object, made into our source file and back."""
 
 from __future__ import annotations
 
