@@ -1,4 +1,4 @@
-"""What went wrong, where, why, and what to do next.
+"""The errors of Unshard: each says what failed, where, why, and what to do next.
 
 Every error that a user can see is one `UnshardError`::
 
@@ -19,8 +19,9 @@ Every error that a user can see is one `UnshardError`::
      └─ EngineError     Spark itself
 
 Codes, texts and hints are in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a
-Spark task to the driver as the dict of `to_dict`, never as a traceback. As a value (`enclose`, `disclose`) it reaches
-the user whole, and Spark does not repeat a task that can only fail again.
+Spark task to the driver as the dict of `to_dict`, never as a traceback. As a value (`enclose`, `disclose`: JSON
+bytes with the result or the error) it reaches the user whole, and Spark does not repeat a task that can only fail
+again.
 """
 
 from __future__ import annotations
@@ -233,9 +234,6 @@ def told_together(group: ExceptionGroup[Exception]) -> str:
     if others is not None:
         raise others
     return "\n".join(str(error) for error in group.exceptions)
-
-
-# How the result of a Spark task comes back to the driver: a value or one of our errors, as JSON bytes.
 
 
 def enclose(work: Callable[[], Any]) -> bytes:

@@ -1,7 +1,7 @@
 """The retry policy, in one place: how often a failed operation is tried again, and after which pauses.
 
 Pauses grow twofold up to LONGEST_PAUSE_SECONDS, with full jitter: each is drawn evenly from nothing to its ceiling, so
-that connections which failed together don't come back together. What is worth another try at all is told by
+that connections which failed together don't come back together. Which errors are worth another try is decided by
 `errors.is_retryable`, which for a server's own errors rests on `mysql.failures`.
 """
 

@@ -1,6 +1,6 @@
 """The heartbeat: the worker reports its state, and the master answers with the state that it wants.
 
-With each beat a worker brings itself in line with the answer; an order that it has already carried out changes nothing.
+With each beat a worker brings itself in line with the answer; an order that it has obeyed already changes nothing.
 Both sides may send the same message twice.
 """
 

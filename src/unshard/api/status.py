@@ -12,8 +12,6 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-# Stages of a subtask and of a relay, with DM's names.
-
 
 class Stage(StrEnum):
     """The present or the wanted stage of a subtask or relay. The last three are transitional and are never wanted."""
@@ -223,9 +221,6 @@ class SourceReport(Form):
     sub_task_status: tuple[SubTaskStatus, ...] = ()
 
 
-# The copy by table, as a worker tells it to its master: on demand, and only what has changed since the last answer.
-
-
 class TableCopy(Form):
     """One table of the source: where its rows go, its stage (`CopyStage`), rows done of about, bytes of its files."""
 
@@ -247,9 +242,6 @@ class CopyProgress(Form):
     revision: int = 0
     whole: bool = True
     tables: tuple[TableCopy, ...] = ()
-
-
-# The newest lines of a worker's log, as it tells them to its master on demand.
 
 
 MOST_LINES = 500

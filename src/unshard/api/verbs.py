@@ -364,9 +364,6 @@ REQUESTS: dict[str, type[Request]] = {
 """Every verb that a master answers. `Master` has a method for each, with `_` for `-`."""
 
 
-# The shapes of DM's answers: `result`, `msg` and a list of sources.
-
-
 Answer = dict[str, Any]
 
 

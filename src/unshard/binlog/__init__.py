@@ -1,1 +1,22 @@
-"""Binlog bytes to an index and to row images. Opens no socket."""
+"""Binlog bytes to an index and to row images. Opens no socket.
+
+| module | contents |
+|---|---|
+| `events` | the table of all event types, and how each is handled |
+| `headers` | the walk over single events, and the format event at the start of a file |
+| `index` | the walk over whole transactions, which decides what a batch may contain |
+| `gtids` | the texts of GTIDs in the index |
+| `query` | QUERY events and the kind of their statement |
+| `xa` | XA transactions: the prepare, and the commit or rollback |
+| `payload` | compressed events |
+| `transaction_range` | the result of the walk: a range of whole transactions, and where it may be cut |
+| `table_map` | TABLE_MAP events and their optional fields |
+| `described` | a table's structure as its TABLE_MAP alone describes it |
+| `layout` | the layout of each column's values in a row image |
+| `rows` | the row events of a byte range as Arrow record batches |
+| `images` | row images that lack columns; the changes of one event, one by one |
+| `columns` | the Arrow array of a column, made of the kernel's buffers |
+| `json_diff` | partial updates of JSON documents |
+| `contents` | the facts in the body of each event type, for a reader |
+| `listing` | the events of a file as `unshard binlog show` lists them |
+"""

@@ -1,7 +1,16 @@
-"""Conversion of the buffers that the row kernel filled to the Arrow array of a column.
+"""Converts the buffers that the row kernel filled to the Arrow array of a column.
 
 Most buffers are the array already. Here the rest is done: UTF-8 is checked, and the numbers inside ENUM and SET become
 their members.
+
+Values of MariaDB's compressed columns (`VARCHAR(n) COMPRESSED`, `TEXT COMPRESSED` …) are unpacked one by one. The
+binlog has such a value as the table stores it (sql/field_comp.cc of MariaDB)::
+
+    nothing                       the empty value
+    0, the value                  stored as it is (too short, or not smaller when compressed)
+    0x80 | raw << 3 | n, length in n bytes (big-endian), zlib stream
+
+`raw` says that the stream has no zlib header and sum (`column_compression_zlib_wrap=OFF`, the default).
 """
 
 from __future__ import annotations
@@ -17,17 +26,6 @@ from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column
 from unshard.mysql import charsets
 from unshard.mysql.types import CHARACTERS, arrow_type, zero_text
-
-# Values of MariaDB's compressed columns (`VARCHAR(n) COMPRESSED`, `TEXT COMPRESSED` …), unpacked one by one.
-#
-# The binlog has such a value as the table stores it (sql/field_comp.cc of MariaDB)::
-#
-#     nothing                       the empty value
-#     0, the value                  stored as it is (too short, or not smaller when compressed)
-#     0x80 | raw << 3 | n, length in n bytes (big-endian), zlib stream
-#
-# `raw` says that the stream has no zlib header and sum (`column_compression_zlib_wrap=OFF`, the default).
-
 
 _ZLIB = 8
 _RAW = 8

@@ -1,7 +1,8 @@
-"""A walk over single events by their headers alone, for readers that look at a file instead of following it.
+"""Event headers: the format event, which describes them, and a walk over single events.
 
-The index (`index.walk`) takes whole transactions and judges them; this one returns the place of each event. Every
-reader takes a log file as the bytes of `mapped`.
+FORMAT_DESCRIPTION is the first event of every binlog file. It says how the others are laid out. The walk is for readers
+that look at a file and don't follow it. The index (`index.walk`) takes whole transactions and judges them; this walk
+returns the place of each event. Every reader takes a log file as the bytes of `mapped`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,6 @@ from struct import unpack_from
 from unshard.binlog.events import event_of
 from unshard.errors import BinlogError, Where
 from unshard.model.position import FIRST_OFFSET
-
-# FORMAT_DESCRIPTION: the first event of every binlog file, which says how the others are laid out.
-
 
 MAGIC = b"\xfebin"
 HEADER_LENGTH = 19
@@ -194,9 +192,6 @@ def _intact(data: Data, header: EventHeader) -> bool:
     with memoryview(data) as view, view[header.offset : header.end - CHECKSUM_LENGTH] as summed:
         stored: int = unpack_from("<I", data, header.end - CHECKSUM_LENGTH)[0]
         return zlib.crc32(summed) == stored
-
-
-# A log file as the bytes that its readers take.
 
 
 def mapped(path: Path, end: int) -> mmap.mmap:

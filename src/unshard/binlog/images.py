@@ -1,4 +1,4 @@
-"""Row images: those that lack columns, and those of one event, change by change, for a reader.
+"""Row images that lack columns, and the row images of one event, change by change, for a reader.
 
 `binlog_row_image` MINIMAL, NOBLOB and FULL_NODUP leave columns out (`PartialImages`). `RowChanges` makes a Python
 object a value: it is not for the hot path.
@@ -73,9 +73,6 @@ def present_columns(bitmap: bytes | None, count: int) -> frozenset[int] | None:
     if bitmap is None:
         return None
     return frozenset(number for number in range(count) if bitmap[number >> 3] >> (number & 7) & 1)
-
-
-# The row images of one event, change by change, for a reader.
 
 
 class Absent(Enum):

@@ -1,8 +1,11 @@
-"""Partial updates of JSON: what MySQL logs of a document when `binlog_row_value_options` is PARTIAL_JSON.
+"""Partial updates of JSON documents, which MySQL logs when `binlog_row_value_options` is PARTIAL_JSON.
 
 A list of diffs represents the new document: each is an operation (1 byte), a path (after its packed length) and,
 unless it removes, a value in binary JSON (likewise). Rare enough for Python: the document becomes a tree whose
 leaves keep their text.
+
+In a PARTIAL_UPDATE_ROWS event a document of an image after is binary JSON of its own, or a list of diffs on the
+document of the image before. Only the latter costs a Python object.
 """
 
 from __future__ import annotations
@@ -181,12 +184,6 @@ def _holds_opaque(value: Any) -> bool:
 
 def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-# JSON columns of PARTIAL_UPDATE_ROWS events, whose images after may hold differences (`PARTIAL_JSON`).
-#
-# There a document is binary JSON of its own, or a list of diffs on that of the image before. A Python object for each
-# of the latter.
 
 
 def document_buffers(rows: int, buffers: Buffers, changed: Sequence[int]) -> tuple[Buffers, list[int]]:

@@ -1,4 +1,4 @@
-"""The events of a binlog file as a reader wants to see them: what each says, its rows, DM's name for it.
+"""The events of a binlog file for a reader: the contents of each, its rows, DM's name for it.
 
 Nothing is followed or judged here. What the log refuses (statements that change rows, INCIDENT) is listed with a
 remark; only bytes that can't be read end the listing. Memory holds one event at a time, of a payload all that is in it.

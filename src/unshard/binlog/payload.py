@@ -1,4 +1,4 @@
-"""Compressed events, unpacked to what their servers would have written without compression.
+"""Compressed events, unpacked to the form that their servers would have written without compression.
 
 | event | packed in it | `unpack` gives |
 |---|---|---|

@@ -1,12 +1,17 @@
-"""The TABLE_MAP event: what the binlog itself says of a table.
+"""The TABLE_MAP event, the binlog's own description of a table.
 
 Body after the table id (6 bytes)::
 
     flags 2 · schema: length 1, name, 0 · table: length 1, name, 0 · column count (packed integer)
     · a type code per column · metadata: length (packed), bytes per type · nullable bitmap · optional fields
 
-Optional fields (type 1, length packed, value) are there when `binlog_row_metadata` asks for them; `metadata.py`
-reads them.
+The optional fields have signs, charsets, names, members and keys; `binlog_row_metadata` decides which of them. A field
+is its type (1 byte), its length (packed integer) and its value. MariaDB writes 1 to 11, MySQL also 12 and 13; a field
+of another type is skipped, since it can only add to what is known. MINIMAL writes 1, 2 or 3, 7, and 10 or 11; FULL
+writes all; MariaDB's default NO_LOG writes none.
+
+Fields 2 and 3 number the columns that have a collation. The products count differently: MariaDB counts GEOMETRY,
+MySQL counts VECTOR (MariaDB logs VECTOR as VARCHAR).
 """
 
 from __future__ import annotations
@@ -16,16 +21,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from unshard.model.table import TableName
-
-# The optional fields of a TABLE_MAP: signs, charsets, names, members, keys (`binlog_row_metadata`).
-#
-# A field is its type (1 byte), its length (packed integer) and its value. MariaDB writes 1 to 11, MySQL also 12 and
-# 13; a field of another type is passed over, for it can only add to what is known. MINIMAL writes 1, 2 or 3, 7, and
-# 10 or 11; FULL writes all; MariaDB's default NO_LOG writes none.
-#
-# Fields 2 and 3 number the columns that have a collation. The products count differently: MariaDB counts GEOMETRY,
-# MySQL counts VECTOR (MariaDB logs VECTOR as VARCHAR).
-
 
 NUMERIC = frozenset({1, 2, 3, 4, 5, 8, 9, 13, 246})
 CHARACTER = frozenset({15, 140, 141, 252, 253, 254})  # VARCHAR, its compressed kin, BLOB, VAR_STRING, STRING

@@ -1,4 +1,7 @@
-"""The result of a walk over the log: a run of whole transactions, and the reason why it ended."""
+"""The result of a walk over the log: a range of whole transactions, and the reason why it ended.
+
+A range may be cut into pieces that are decoded in parallel, or into ranges that are applied one after the other.
+"""
 
 from __future__ import annotations
 
@@ -109,9 +112,6 @@ class TransactionRange:
     def size(self) -> int:
         """Bytes to read and to unpack."""
         return self.end - self.start + self.unpacked
-
-
-# Where an extent may be cut: into pieces that decode side by side, or into ones that are applied in turn.
 
 
 CODE_AT = 4

@@ -1,1 +1,16 @@
-"""The checks before a task starts: DM's pre-checks, under DM's names. Each finding says how to fix the problem."""
+"""The checks before a task starts: DM's pre-checks, under DM's names. Each finding has a remedy.
+
+| module | contents |
+|---|---|
+| `facts` | everything that is read from the servers, once, before the first check |
+| `records` | what the target has on record of the task's sources |
+| `run` | the list of checks, and how they are run |
+| `server` | versions, settings of the binlog, numbers of connections |
+| `privileges` | the privileges of the accounts |
+| `tables` | structures, keys, foreign keys, triggers, leftovers of online DDL |
+| `shards` | merged tables: one structure, and keys that don't clash |
+| `rules` | rules that match no table; tables that two sources take |
+| `losses` | losses and alterations of values |
+| `tidb` | features that a TiDB target lacks |
+| `result` | the results: findings, also grouped by remedy |
+"""

@@ -1,4 +1,4 @@
-"""What the target has on record of a task's sources: whether they begin anew, and whether in safe mode."""
+"""The target's records of a task's sources: they show whether a source begins anew, and whether in safe mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The results of checks, in DM's form (reference of DM, section 7.1)."""
+"""The results of checks, in DM's form (reference of DM, section 7.1).
+
+For a user, findings with the same remedy become one, with their tables listed below it.
+"""
 
 from __future__ import annotations
 
@@ -124,9 +127,6 @@ class CheckReport:
             message = FAILED.format(kind="no errors but some warnings")
         shown = [result.to_dict() for result in self.cut(errors, warnings).results]
         return {"result": self.passed, "msg": message, "results": shown, "summary": self.summary()}
-
-
-# Findings as shown to a user: those with the same remedy become one, with their tables listed below it.
 
 
 _TABLE = "\0"

@@ -120,9 +120,6 @@ def _some(names: Iterable[TableName], most: int = 3) -> str:
     return ", ".join(listed[:most]) + more
 
 
-# Finds sources that are one server under two source-ids: the tables that both take would be written twice.
-
-
 _LATER = "unshard_made_later"
 """A name that stands for schemas and tables that are created later."""
 _SHOWN = 3

@@ -257,9 +257,6 @@ def opt_in_names() -> tuple[str, ...]:
     return tuple(item.ignored for item in ITEMS if item.opt_in)
 
 
-# Runs the checks of a task.
-
-
 EVERYTHING = "all"
 
 

@@ -1,4 +1,4 @@
-"""Checks of the servers' versions, and of the source's settings for its binlog."""
+"""Checks of the servers: versions, the source's settings for its binlog, number of connections (`conn_number`)."""
 
 from __future__ import annotations
 
@@ -144,9 +144,6 @@ def binlog_db(source: SourceFacts) -> Iterator[Finding]:
             f"changes of {names} are not in the binlog: {setting} leaves them out",
             f"{change} under [mysqld] and restart the source, or leave them out of the task (`ignore-dbs`)",
         )
-
-
-# Checks of the number of connections that the servers allow: `conn_number`, for the dump and for the load.
 
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")

@@ -1,4 +1,7 @@
-"""Checks of the tables themselves: keys, foreign keys, leftovers of online schema changes, names, triggers."""
+"""Checks of the tables themselves: keys, foreign keys, leftovers of online schema changes, names, triggers.
+
+Also finds the differences between a source's table and the table that the target already has for it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,6 @@ from unshard.mysql.structure import find_create_statement
 from unshard.target.filled import FilledTables
 from unshard.transform.extract import constants, with_constants
 from unshard.transform.online_tables import OnlineTables
-
-# Differences between a source's table and the table that the target already has for it.
-
 
 _GOES_ON = (
     "nothing, as long as the statement for it is still to be followed or waits for other tables: `query-status` tells; "

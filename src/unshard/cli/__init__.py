@@ -1,1 +1,22 @@
-"""The command line."""
+"""The command line: `unshard` and its verbs, except those of `unshard ctl`.
+
+| module | contents |
+|---|---|
+| `app` | the list of the verbs, their flags, and how an error ends a command |
+| `loading` | the loading of modules: no garbage collection, and Ctrl-C ends at once |
+| `process` | the end of a command by an error or a signal |
+| `printer` | the lines of a run, on a terminal or in a file |
+| `run` | `unshard run`: a whole migration in one process |
+| `embedded_cluster` | the master and the workers inside that process |
+| `display` | the bars and status lines of a running task; `--json-status` |
+| `master` | `unshard master` |
+| `worker` | `unshard worker` |
+| `status` | `unshard status`: the target's records of a task |
+| `explain` | `unshard explain`: why a table or statement is migrated, or not |
+| `binlog` | `unshard binlog show`: the events of a binlog or relay file |
+| `comparing` | the flags of `compare` and `cutover` |
+| `compare` | `unshard compare`: rows of the sources and of the target |
+| `cutover` | `unshard cutover`: the guided end of a migration |
+| `monitoring` | `unshard metrics`: dashboard, alert rules, list of metrics |
+| `demo` | `unshard demo` |
+"""

@@ -39,9 +39,6 @@ class Verbs(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
-# The verbs.
-
-
 class Level(StrEnum):
     """As `log-level` of a master."""
 

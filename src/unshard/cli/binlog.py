@@ -1,4 +1,4 @@
-"""`unshard binlog show`: an operator's window on one binlog or relay file."""
+"""`unshard binlog show`: the events of one binlog or relay file, as lines for a person or as JSON for a program."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from unshard.ddl.statement import Context, Ddl
 from unshard.errors import BinlogError, DdlError, Where
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import Column, TableName
-
-# Listed binlog events as lines for a person, and as JSON objects for a program. Pure.
-
 
 WIDTH = 80
 """Characters of a value or a statement that are shown unless all is asked for."""

@@ -1,4 +1,4 @@
-"""The verbs `compare` and `cutover` as they are typed."""
+"""The verbs `compare` and `cutover`, and their flags."""
 
 from __future__ import annotations
 

@@ -189,9 +189,6 @@ def _is_of_earlier_runs(progress: Progress) -> bool:
     return 0 < progress.rows_done == progress.rows_before
 
 
-# `unshard run --json-status`: how the run stands, as lines of JSON on stdout; the last line tells how it ended.
-
-
 VERSION = 1
 EVERY_SECONDS = 1.0
 State = Literal["starting", "running", "stopping", "finished", "stopped", "failed"]

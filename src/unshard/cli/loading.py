@@ -1,4 +1,4 @@
-"""The loading of the programs' modules."""
+"""The loading of the programs' modules: without garbage collection, and Ctrl-C ends it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unshard metrics`: what Prometheus and Grafana need to watch Unshard, printed."""
+"""`unshard metrics`: dashboard, alert rules and the list of metrics, printed, for Prometheus and Grafana."""
 
 from __future__ import annotations
 

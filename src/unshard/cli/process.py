@@ -1,4 +1,4 @@
-"""The end of a command by an error."""
+"""The end of a process: of a command by an error, of a server by a signal."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ def guarded(work: Callable[[], _T], form: Callable[[str], str] = str) -> _T:
     except ExceptionGroup as group:
         typer.echo(form(told_together(group)), err=True)
         raise typer.Exit(FAILED) from group
-
-
-# How a process that serves is told to stop.
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends.
 
-A file beside the run's log says which run it is, when it ended and why; `unshard ctl` tells it.
+Two files beside the run's log are for `unshard ctl`. One says which run it is, when it ended and why. The other says
+where its API is: `unshard ctl` in that folder finds the run by it.
 """
 
 from __future__ import annotations
@@ -232,9 +233,6 @@ def _leave(terminal: Sequence[int]) -> None:
     os.close(nowhere)
 
 
-# The file beside a run's log that says which run it is, when it ended and why; `unshard ctl` tells it.
-
-
 @dataclass(slots=True)
 class RunFile:
     """The record of a run that lives. `redact`: values of rows must not be written."""
@@ -285,9 +283,6 @@ def recorded(log: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
 
 def _now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-# The file beside a run's log that says where its API is: `unshard ctl` in that folder finds the run by it.
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`unshard status`: what the target has on record of a task, source by source and table by table."""
+"""`unshard status`: the target's records of a task, source by source and table by table."""
 
 from __future__ import annotations
 

@@ -1,15 +1,24 @@
-"""Comparing the rows of the sources with those of the target: `unshard compare`.
+"""Comparison of the sources' rows with those of the target: `unshard compare`, `unshard cutover`.
 
-The driver's part lies in this folder, what runs in Spark tasks in `executor/`. The way of a comparison:
+Modules of this folder run on the driver, those of `executor` in Spark tasks.
 
-| step | where | what |
-|---|---|---|
-| plan | `plan.py` | source tables by target table, the columns and the key that are compared, what can't be compared |
-| cut | `ranges.py`, `pace.py` | key ranges, sized by the time that the last ones took |
-| compare | `executor/chunk.py` | a checksum of each side; where they differ, the keys of the rows that differ |
-| look again | `chase.py`, `executor/look.py` | those keys, once the target has caught up |
-| tell | `result.py`, `report.py` | differences by key, a verdict for each table and for all |
-| repair | `repairer.py`, `executor/repair.py`; `repair.py` | where it is asked for: rows of the target, or a file |
-
-`cutover.py` leads through the end of a migration, of which a comparison is the last step; `report.py` shows it.
+| module | contents |
+|---|---|
+| `sides` | the sources, and the options for each table, from a task's files or from another tool's |
+| `sync_diff_file` | the configuration file of sync-diff-inspector |
+| `tables` | the pairs of a target table and its source tables |
+| `plan` | the plan: which columns and which key are compared, and which tables can't be |
+| `run` | a whole comparison, wave by wave |
+| `ranges` | key ranges, and their SQL conditions on each side |
+| `pace` | the size of the ranges, and the pauses that limit the load on the sources |
+| `progress_file` | the file from which an interrupted comparison goes on |
+| `executor` | the Spark tasks: a range compared, single rows looked at again |
+| `places` | the ends of the sources' binlogs, and the checkpoint of the target |
+| `chase` | the repeated look at keys that differ, until each is decided |
+| `last_change` | the last change of a row in the relay log |
+| `result` | the result: differences by key, a verdict for each table and for all |
+| `report` | the result as text, JSON and Parquet; the report of a cut-over |
+| `repair` | `--sql FILE`: statements that correct the rows |
+| `repairer` | `--repair`: the rows corrected in the target, while the task goes on |
+| `cutover` | `unshard cutover`: the steps to the end of a migration |
 """

@@ -1,6 +1,6 @@
-"""The pace of a comparison: how large the ranges are into which tables are cut meanwhile, and how long it rests.
+"""The pace of a comparison: the size of the ranges into which tables are cut, and the pauses between queries.
 
-Each range is as large as the table's last ones say takes some seconds.
+Tables are cut while they are compared. Each range is as large as the table's last ones say takes some seconds.
 
 After each query the comparison rests in proportion to the query's time, to limit the load on the sources. A query keeps
 at most one core of its server busy, so a share of the time is at most that share of one core. What the sources were
@@ -54,9 +54,6 @@ class SourceLoad:
             self.stop.wait(max(left, 0.0))
             self._begun = time.monotonic()
             self.rested += self._begun - now
-
-
-# Cutting tables into ranges while they are compared: each as large as the table's last ones say takes some seconds.
 
 
 FIRST_ROWS = 20_000

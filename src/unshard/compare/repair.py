@@ -1,7 +1,7 @@
 """`unshard compare --sql FILE`: statements that correct the rows that differ, for a user to read and run.
 
 Only rows are in the file whose difference is settled: missing, extra or changed, in tables with a key. What can't be in
-it is told. Nothing is written to a server.
+it is reported. Nothing is written to a server.
 """
 
 from __future__ import annotations

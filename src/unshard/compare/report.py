@@ -1,6 +1,6 @@
-"""A comparison's outcome for people, and as Parquet for further queries; the report of a cut-over.
+"""The outcome of a comparison for people, and as Parquet for further queries; the report of a cut-over.
 
-That one says as text and as JSON what was compared, at which places, and how to go back.
+The report says as text and as JSON what was compared, at which positions, and how to go back.
 """
 
 from __future__ import annotations
@@ -161,9 +161,6 @@ def _parquet_row(table: str, one: RowDifference) -> dict[str, object]:
         "last_change_position": change.position if change is not None else None,
         "last_change_gtid": change.gtid if change is not None else None,
     }
-
-
-# The report of a cut-over: what was compared, at which places, and how to go back.
 
 
 @dataclass(frozen=True, slots=True)

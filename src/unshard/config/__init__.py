@@ -1,1 +1,24 @@
-"""The user's files: task and source files in DM's format, and files of processes, read strictly."""
+"""The user's files: task and source files in DM's format, and files of processes. Unknown keys are errors.
+
+| module | contents |
+|---|---|
+| `files` | the way of a file: read, parsed, checked, made into a model |
+| `document` | YAML text as plain data with line numbers; syntax errors explained |
+| `keys` | keys compared with the models: renamed, dropped or refused |
+| `problems` | the problems of a file, reported together with their lines |
+| `section` | the base of all models, and the marks of their keys |
+| `source` | the source file |
+| `task` | the task file |
+| `rules` | the sections of rules: routes, filters, block-allow lists, column mappings |
+| `units` | the sections of the units: dump, load, sync, validators |
+| `database` | the sections with a database server's address, account and TLS |
+| `dump_flags` | `extra-args` of a dump |
+| `event_names` | the words of `events` in an event filter |
+| `patterns` | the patterns of schema and table names |
+| `subtask` | a subtask's settings: one source's part of a task, with defaults filled in |
+| `listener` | the settings of processes that listen, of ctl, and of API tokens |
+| `processes` | the files of master and worker, and their log settings |
+| `secret` | secrets by reference, and encrypted passwords |
+| `redact` | files without their secrets, for display |
+| `reference` | the reference page of all keys |
+"""

@@ -1,7 +1,11 @@
-"""Parses YAML text into plain data with the line of every key.
+"""YAML text parsed into plain data with the line of every key.
 
 Scalars stay the text that the user wrote (`0123`, `on`, `1e3`), so that a password or a version is never turned into a
 number; the models give them their types. Duplicate keys, which YAML readers drop silently, are reported as problems.
+
+A syntax error is explained: the place, the key, the line with a mark under it, and what to write instead. YAML's parser
+reports where it could not continue, which is often a line after the mistake, and in the terms of its grammar. A value
+that may be a secret is never shown.
 """
 
 from __future__ import annotations
@@ -16,11 +20,6 @@ import yaml
 
 from unshard.config.problems import KeyPath, Problem, problem
 from unshard.errors import ConfigError, Where
-
-# Explains a syntax error in YAML: the place, the key, the line with a mark under it, and what to write instead. YAML's
-# parser reports where it could not continue, which is often a line after the mistake, and in the terms of its grammar.
-# A value that may be a secret is never shown.
-
 
 _KEY = re.compile(r"^(\s*(?:-\s+)*)([\"']?)(\w[\w.-]*)\2\s*:(?=\s|$)\s*(?P<value>[^#\s].*)?")
 _NEARLY_A_KEY = re.compile(r"^(\s*-?\s*)(\w[\w.-]*)(?=\s*[:=]|\s*$)")

@@ -1,4 +1,8 @@
-"""Reads and checks task and source files: text → document → known keys → model → checks across sections."""
+"""Reads and checks task and source files: text → document → known keys → model → checks across sections.
+
+Checks across sections find names that refer to nothing, rules that nobody uses, and clashing routes. They read the
+plain data, so that they work even if a value elsewhere in the file is invalid.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,6 @@ from unshard.errors import ConfigError, Where
 if TYPE_CHECKING:
     from unshard.config.listener import AccessFile
     from unshard.config.subtask import SubtaskConfig
-
-# Checks of a task across its sections: names that refer to nothing, rules that nobody uses, clashing routes. They read
-# the plain data, so that they work even if a value elsewhere in the file is invalid.
 
 
 NAME_LISTS = {

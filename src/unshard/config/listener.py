@@ -1,6 +1,7 @@
 """The settings of every process that listens: addresses, TLS, tokens, limits. Master and worker build on them.
 
-The file of API tokens has the callers and their roles. It holds only hashes, so reading it gives nobody access.
+The file of `unshard ctl`, which replaces its flags, is here too. The file of API tokens has the callers and their
+roles. It holds only hashes, so reading it gives nobody access.
 """
 
 from __future__ import annotations
@@ -82,17 +83,11 @@ class ListenerConfig(LinkSecurity):
         return self
 
 
-# The file of `unshard ctl`, which replaces its flags.
-
-
 class CtlConfig(LinkSecurity):
     """Where the masters are, and how to connect to them. The keys are DM's; a flag overrides them."""
 
     master_addr: str = Field(default="", description="HOST:PORT of the masters, with commas.")
     rpc_timeout: Seconds = Field(default=600.0, gt=0, description="How long an answer may take.")
-
-
-# The file of API tokens: the callers and their roles.
 
 
 _HASH = re.compile(r"[0-9a-f]{64}\Z")

@@ -8,6 +8,21 @@
 ========== ====================================================
 
 In routes, filters and column mappings ``*`` is allowed only at the end, as in DM; in block-allow lists anywhere.
+
+Rules of dumpling's `--filter` are `shop.order_*`, `!shop.tmp_*`, `/^shop_[0-9]+$/.*`, `"a.b"."c"`, `@file`:
+
+| in a name | meaning |
+|---|---|
+| letters, digits, `_`, `$`, anything beyond ASCII | itself |
+| `*`, `?` | any number of characters; one |
+| `[a-z]`, `[!a-z]` | one of a set; one outside of it |
+| backslash and a sign | that sign |
+| "…" or `…` | the whole name, with quotes doubled |
+| /…/ | a regular expression that is found in the name |
+
+A rule is schema, dot, table; `!` before it leaves out what it matches. The last rule that matches a table decides;
+a table that none matches is left out. `@FILE` stands for the lines of a file, where `#` begins a comment. Rules in
+one value are separated by commas.
 """
 
 from __future__ import annotations
@@ -171,22 +186,6 @@ Extraction = Annotated[str, AfterValidator(_check_extraction)]
 
 SqlPattern = Annotated[str, AfterValidator(_check_sql)]
 """A regular expression over a statement."""
-
-
-# Rules of dumpling's `--filter`: `shop.order_*`, `!shop.tmp_*`, `/^shop_\d+$/.*`, `"a.b"."c"`, `@file`.
-#
-# | in a name | meaning |
-# |---|---|
-# | letters, digits, `_`, `$`, anything beyond ASCII | itself |
-# | `*`, `?` | any number of characters; one |
-# | `[a-z]`, `[!a-z]` | one of a set; one outside of it |
-# | backslash and a sign | that sign |
-# | "…" or `…` | the whole name, with quotes doubled |
-# | /…/ | a regular expression that is found in the name |
-#
-# A rule is schema, dot, table; `!` before it leaves out what it matches. The last rule that matches a table decides;
-# a table that none matches is left out. `@FILE` stands for the lines of a file, where `#` begins a comment. Rules in
-# one value are separated by commas.
 
 
 _PIECE = re.compile(

@@ -1,4 +1,7 @@
-"""Problems of a file, which are collected, given their line and their remedy, and reported together."""
+"""Problems of a file, which are collected, get their line and their remedy, and are reported together.
+
+Keys that a user has set and that have no effect are reported too.
+"""
 
 from __future__ import annotations
 
@@ -101,9 +104,6 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
-
-
-# Keys that a user has set and that have no effect. They are reported, not silently ignored.
 
 
 def used_without_effect(section: Section, path: KeyPath) -> Iterator[str]:

@@ -38,9 +38,6 @@ class LogConfig(Section):
         return LogSettings(file, self.log_level, self.log_format, self.redact_info_log)
 
 
-# The master's file.
-
-
 _NO_ETCD = NoEffect("there is no etcd inside: masters meet in the database of `store`")
 
 
@@ -111,9 +108,6 @@ class MasterConfig(ListenerConfig, LogConfig):
     def notices(self) -> tuple[str, ...]:
         """Notices for the user about keys that have no effect; one sentence each."""
         return tuple(used_without_effect(self, ()))
-
-
-# The worker's file.
 
 
 _BY_MASTER = NoEffect("the masters' `worker-ttl` says how long a worker may be silent")

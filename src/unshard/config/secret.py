@@ -54,9 +54,6 @@ def sealed(reference: str) -> str:
     return encrypt(reference) if plain and has_key() else reference
 
 
-# Encrypts passwords in files: AES-256-GCM with a key file, so that a wrong key or a changed text is detected.
-
-
 KEY_PATH = "UNSHARD_SECRET_KEY_PATH"
 PREFIX = "aes:"
 _FORM = "aes:v1:"

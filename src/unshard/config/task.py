@@ -20,9 +20,6 @@ from unshard.config.section import NoEffect, Seconds, Section, Unit, later
 from unshard.config.source import BinlogName, GtidText, SourceId
 from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
 
-# The names that `ignore-checking-items` accepts: DM's, and our own.
-
-
 CheckingItem = Literal[
     "all",
     "version",
@@ -59,6 +56,7 @@ CheckingItem = Literal[
     "tidb_tables",
     "tidb_collations",
 ]
+"""The names that `ignore-checking-items` accepts: DM's, and our own."""
 
 
 LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"

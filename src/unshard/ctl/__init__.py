@@ -1,1 +1,15 @@
-"""The client of a master: dmctl's verbs over the API, one at a time or at a prompt."""
+"""The client of a master: dmctl's verbs over the API, one at a time or at a prompt.
+
+| module | contents |
+|---|---|
+| `app` | the command `unshard ctl` and its global flags |
+| `shell` | the prompt: history and completion |
+| `words` | arguments of a command line as fields of requests |
+| `verbs` | the verbs, from arguments to requests |
+| `session` | the settings of a call, and its end: the answer shown, the exit code |
+| `runs` | the files by which ctl finds an `unshard run` of this folder |
+| `client` | HTTP to the masters; each is tried until one answers |
+| `direct` | verbs that need no master, since they read the target's records |
+| `tables` | the answers as text on a terminal |
+| `status_table` | `query-status` on a terminal |
+"""

@@ -1,4 +1,4 @@
-"""Speaks to the masters over HTTP: each is tried until one answers."""
+"""The HTTP client of the masters: each is tried until one answers."""
 
 from __future__ import annotations
 

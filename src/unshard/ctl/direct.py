@@ -1,4 +1,7 @@
-"""Verbs that need no master: the files tell where the task's records are. Imported when it is needed only."""
+"""Verbs that need no master: the task file shows where the task's records are. Imported when it is needed only.
+
+`check-task` runs the checks before a start and returns dmctl's answer.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,6 @@ from unshard.operate.binlog import answer_binlog, answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock
 from unshard.operate.subject import Subject, wrong_use
 from unshard.operate.validation import answer_validation
-
-# `check-task`: the checks before a start, as dmctl's answer.
 
 
 def answer_check(task: TaskConfig, configs: Sequence[SubtaskConfig], request: CheckTask) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""`unshard ctl` at a prompt: each line is a verb of the same command table, with a history and completion."""
+"""`unshard ctl` at a prompt: each line is a verb of the same command table, with a history and completion.
+
+Completion offers verbs, flags, and names that the master knows.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,6 @@ from prompt_toolkit.history import FileHistory
 from unshard.api.verbs import ListMember, OperateSource, QueryStatus, Request
 from unshard.ctl.session import CtlSession
 from unshard.errors import UnshardError
-
-# What could come next at the prompt: verbs, flags, and names that the master knows.
-
 
 _FRESH_SECONDS = 10.0
 _ASK_SECONDS = 2.0

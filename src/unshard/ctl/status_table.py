@@ -17,9 +17,6 @@ def grid(*head: str) -> Table:
     return Table(*head, box=None, pad_edge=False, header_style="bold")
 
 
-# The rows of `query-status`.
-
-
 _STAGE_STYLES = {"Running": "green", "Finished": "cyan", "Paused": "yellow", "Stopped": "yellow", "New": "dim"}
 _INDENT = "  "
 Form = Mapping[str, Any]

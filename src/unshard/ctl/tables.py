@@ -12,9 +12,6 @@ from rich.text import Text
 from unshard.checks.result import LocatedFinding, grouped
 from unshard.ctl.status_table import grid, status_rows
 
-# `check-task` on a terminal: what is lacking, and what mends it.
-
-
 STYLES = {"success": "green", "warn": "yellow", "fail": "bold red"}
 
 

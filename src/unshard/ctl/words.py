@@ -1,4 +1,8 @@
-"""Words of a command line made into what requests carry: names, given as such or by their file."""
+"""Words of a command line as fields of requests; a name may be written as such or by its file.
+
+Flags of every verb may stand anywhere, and a group without a verb may mean its `list`. The arguments that several verbs
+take are defined here.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +65,6 @@ def _named(word: str, key: str) -> str:
     return name
 
 
-# How words are told apart: flags of every verb stand anywhere, and a group may mean its `list`.
-
-
 class GlobalFlags(TyperGroup):
     """A group whose own flags may also follow the verb, as in dmctl: `query-status -s shop-01`."""
 
@@ -100,9 +101,6 @@ def hoisted(args: Sequence[str], params: Iterable[Any]) -> list[str]:
         if word == name and not option.is_flag:
             first += [value] if (value := next(words, None)) is not None else []
     return first + rest
-
-
-# Arguments that several verbs take.
 
 
 TaskFile = Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file, in DM's format.")]

@@ -1,1 +1,25 @@
-"""DDL statements: parse, rewrite, track, carry out once."""
+"""DDL statements of the log: parsed, rewritten by the rules, tracked, planned, and run once.
+
+| module | contents |
+|---|---|
+| `statement` | a statement as a value, and the session that the binlog records for it |
+| `cursor` | the reader of tokens and names in a statement's text |
+| `parse` | one SQL text as a statement, as a reason to skip it, or as an error |
+| `pieces` | the effect of a source's rules on a statement, step by step |
+| `online` | the statements of gh-ost and pt-online-schema-change |
+| `events` | the names of statements in event filters |
+| `modified` | the name of a MODIFY or CHANGE in event filters |
+| `rewrite` | names replaced in the text; statements split into operations |
+| `provenance` | statements refused because of a column mapping or an extracted column |
+| `prepare` | operations as changes of tracked structures and as an intent |
+| `for_tidb` | statements translated for a TiDB target |
+| `in_snapshot` | sharding DDL that the copies of some merged tables contain |
+| `tracker` | the structure of every source table at the current position |
+| `sandbox` | statements tried on empty copies of tables, in scratch schemas |
+| `evaluate` | structures after a statement, computed without a server |
+| `schema_equality` | the comparison of two SHOW CREATE texts |
+| `plan` | the plan of an intent: the structures before and after each statement |
+| `session` | the session in which a statement runs on the target |
+| `intent` | the stored intent of a statement, and its steps, each run once |
+| `backfill` | values that an ALTER TABLE writes into existing rows |
+"""

@@ -165,9 +165,6 @@ def read_table(at: Cursor, role: TableRole) -> NamePlace:
     return NamePlace(TableName(at.context.schema, at.folded(first.value)), role, start, first.end)
 
 
-# Names and ends inside the bodies of CREATE TABLE and ALTER TABLE.
-
-
 _TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
 
 

@@ -1,4 +1,4 @@
-"""Compute the structures of tables after a statement; no server is asked.
+"""Computes the structures of tables after a statement; no server is asked.
 
 The rules are in `schema`. A statement that they do not cover raises NotUnderstoodError.
 

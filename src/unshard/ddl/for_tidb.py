@@ -1,4 +1,4 @@
-"""Translate routed statements of the log into statements that a TiDB target accepts.
+"""Translates routed statements of the log into statements that a TiDB target accepts.
 
 | statement | for TiDB |
 |---|---|

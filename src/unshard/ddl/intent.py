@@ -194,9 +194,6 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
     return Again.HARMLESS
 
 
-# Run the remaining steps of an intent on the target, each statement once.
-
-
 NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3780, 3855, 8200})
 """Error numbers with which TiDB refuses a statement, or a part of one, that it does not support."""
 

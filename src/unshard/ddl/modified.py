@@ -12,7 +12,7 @@
 | else: another name | `rename column` |
 | none of these, or the column isn't known | `alter table` |
 
-DM also asks whether the change drops a key. No MODIFY does, so DM's name for that is never given here.
+DM also asks whether the change drops a key. No MODIFY does, so DM's name for that never occurs here.
 """
 
 from __future__ import annotations

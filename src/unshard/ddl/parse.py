@@ -1,4 +1,4 @@
-"""Read one SQL text: a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
+"""Reads one SQL text: a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
 
 `RULES` lists the statements that are skipped because they concern no table's structure or rows (reference of DM,
 section 5.2). Of all others only names are read. What else a statement says is left to the server that runs it, so an

@@ -226,9 +226,6 @@ def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool
     return lambda name: name in passing or rules.allows(name)
 
 
-# Statements that a human gives for an operator: whole statements with every name qualified by its schema.
-
-
 def parse_given(text: str, context: Context) -> Ddl:
     """Parse one statement; `context` has no schema. Raises DdlError DDL-026: it is no DDL, or a name has no schema."""
     try:

@@ -1,4 +1,4 @@
-"""Plan an `Intent` for statements in the target's names: the structures there now, and those after each statement."""
+"""Plans an `Intent` for statements in the target's names: the structures there now, and those after each statement."""
 
 from __future__ import annotations
 

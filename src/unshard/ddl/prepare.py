@@ -1,7 +1,19 @@
-"""Turn the operations of a statement into changes of the tracked structures and an intent for the target.
+"""Turns the operations of a statement into changes of the tracked structures and an intent for the target.
 
 A table of an engine without transactions is made with InnoDB on the target, as the copy makes it: rows that are rolled
 back elsewhere stay in such a table, so that they could come twice (`model.shape`).
+
+| operation | on the target | tracked |
+|---|---|---|
+| on names that are allowed | run | yes |
+| of an operator's statement | run | no |
+| left out by the event filter | nothing, or the parts that are left | yes, whole |
+| renames a table to a name that is not allowed | run: its name is free for another table | no longer |
+| a RENAME within one target table | nothing | yes |
+| a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
+| a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
+| a table is made with an engine without transactions | made with InnoDB (`with_transactions`) | as it is |
+| CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
 from __future__ import annotations
@@ -86,21 +98,6 @@ def _transactional(found: tuple[Token, ...]) -> list[tuple[int, int]]:
 
 def _bare(token: Token) -> str:
     return token.value.strip("'\"`").upper()
-
-
-# How each operation of a statement reaches the target and the tracker:
-#
-# | operation | on the target | tracked |
-# |---|---|---|
-# | on names that are allowed | run | yes |
-# | given by an operator | run | no |
-# | left out by the event filter | nothing, or the parts that are left | yes, whole |
-# | renames a table to a name that is not allowed | run: its name is free for another table | no longer |
-# | a RENAME within one target table | nothing | yes |
-# | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
-# | a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
-# | a table is made with an engine without transactions | made with InnoDB (`with_transactions`) | as it is |
-# | CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 
 
 _ON_TABLE = frozenset(

@@ -5,7 +5,8 @@
 | changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
 | renames a table so that its rows would carry other marks (another number, another text) | SYNC-018 |
 
-The rows on the target carry the old form, and no statement of the log writes them anew.
+The rows on the target carry the old form, and no statement of the log writes them anew. The module also writes a target
+table in a source's words: with another name, and without the extracted columns.
 """
 
 from __future__ import annotations
@@ -85,9 +86,6 @@ def _column(table: Table, name: str) -> Column | None:
     if found is None or found.type not in INTEGERS:
         return found
     return replace(found, definition=_WIDTH.sub("", found.definition))
-
-
-# A target table in a source's words: with another name, and without the extracted columns.
 
 
 _PARTITIONS = re.compile(r"\n?\s*(?:/\*!\d+\s*)?\s*PARTITION\s+BY\b", re.IGNORECASE)

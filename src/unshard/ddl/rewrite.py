@@ -114,9 +114,6 @@ def renames(ddl: Ddl) -> tuple[tuple[TableName, TableName], ...]:
     return ()
 
 
-# Split an ALTER TABLE into statements of one operation each, for the event filter.
-
-
 _MANNERS = frozenset({"ALGORITHM", "LOCK"})
 _KEYS = frozenset({"CONSTRAINT", "PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"})
 

@@ -105,9 +105,6 @@ def _named(found: Table, copy: TableName) -> Table:
     return replace(found, name=copy, create_sql=_head(copy) + rest)
 
 
-# The copies and their schemas.
-
-
 _STEM_LENGTH = 30
 UNKNOWN_SCHEMA = 1049
 

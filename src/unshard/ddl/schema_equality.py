@@ -7,6 +7,18 @@
 | COLLATE of a column | where it is that of the table; MySQL writes it if the statement that made the column did |
 | DEFAULT NULL | everywhere: MySQL omits it after ALTER … DROP DEFAULT, and a copy made from that text has it |
 | blanks, capitals of keywords, version marks | everywhere |
+
+A server makes names of constraints from the name of their table: `orders_1_chk_1`, `orders_1_ibfk_2`. Where the table
+has another name on the target, the constraints have too, as after a RENAME TABLE, for which a server renames them. A
+target's table that was not made by this task, or long ago, may have the names of a source's table (`own_names`).
+
+| statement | name |
+|---|---|
+| DROP CHECK, DROP CONSTRAINT, DROP FOREIGN KEY, DROP KEY, DROP INDEX | what is dropped |
+| ALTER CHECK, ALTER CONSTRAINT, ALTER INDEX | what is altered |
+| CREATE TABLE, by the text of SHOW CREATE | a constraint's |
+
+All other names are the user's and stay.
 """
 
 from __future__ import annotations
@@ -131,20 +143,6 @@ def _of_table(parts: Sequence[str]) -> str:
                 return parts[at + 5].lower()
             return default_collation(parts[at + 2])
     return ""
-
-
-# Names of constraints that a server makes from the name of their table: `orders_1_chk_1`, `orders_1_ibfk_2`.
-#
-# Where the table has another name on the target, the constraints have too, as after a RENAME TABLE, for which a server
-# renames them. A target's table that was not made by this task, or long ago, may have the names of a source's table.
-#
-# | statement | name |
-# |---|---|
-# | DROP CHECK, DROP CONSTRAINT, DROP FOREIGN KEY, DROP KEY, DROP INDEX | what is dropped |
-# | ALTER CHECK, ALTER CONSTRAINT, ALTER INDEX | what is altered |
-# | CREATE TABLE, by the text of SHOW CREATE | a constraint's |
-#
-# All other names are given by a human and stay.
 
 
 _NUMBERED = re.compile(r"(?P<table>.+)(?P<number>_(?:chk|ibfk)_[0-9]+)", re.DOTALL | re.IGNORECASE)

@@ -213,9 +213,6 @@ def _name(known: Mapping[int, str], bit: int) -> str:
     return known[bit]
 
 
-# A DDL statement as a value: its kind, the names in it, and the place of each of them in the text.
-
-
 class StatementKind(StrEnum):
     """The kind of a statement.
 

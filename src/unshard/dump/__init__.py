@@ -1,7 +1,16 @@
-"""The dump unit: a consistent snapshot, chunk by chunk, to files.
+"""The dump unit: a consistent snapshot of a source, chunk by chunk, to files.
 
-`unit` shares the tables out (`plan`) and has them read from snapshots that start together (`locked`), or from a
-snapshot for each table (`lock_free`). A task reads rows (`read`) and writes files (`write`), which get their final
-names when the dump is whole (`folder`). The state of a dump is on disk (`metadata`): an interrupted one is resumed from
-that (`folder`).
+An interrupted dump is resumed from the records in its folder.
+
+| module | contents |
+|---|---|
+| `unit` | the unit: starts or resumes a dump and shares the tables out to Spark tasks |
+| `plan` | tables, consistency, key ranges, and shares of equal weight |
+| `folder` | the begin of a dump in its folder, and its end, when files get their final names |
+| `locked` | dumps from snapshots that start together, or without a common snapshot |
+| `lock_free` | dumps without a lock: a snapshot for each table |
+| `read` | the rows of a chunk as Arrow batches |
+| `write` | rows into Parquet or SQL files |
+| `files` | names of dump files, and writes that survive a power cut |
+| `metadata` | the state of a dump on disk: location, finished tables, files |
 """

@@ -1,4 +1,8 @@
-"""Names of dump files, and writing that survives a power cut: temporary name, fsync, rename."""
+"""Names of dump files, and writing that survives a power cut: temporary name, fsync, rename.
+
+Files that are being written are in the folder `parts` of a run. Their names are `MARK-RANDOM.parquet`, and
+`MARK-RANDOM-ROWS.parquet` when they are whole. Only the progress of a dump reads these names.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +61,6 @@ def table_schema_name(table: TableName) -> str:
 def database_schema_name(schema: str) -> str:
     """Return the name of the file with a schema's CREATE DATABASE."""
     return f"{escape_name(schema)}-schema-create.sql"
-
-
-# Files that are being written, in the folder `parts` of a run: `MARK-RANDOM.parquet`, and with `-ROWS` behind it when
-# they are whole. Nothing but progress reads these names.
 
 
 def mark_of(table: TableName) -> str:

@@ -1,4 +1,7 @@
-"""The start and the end of a dump in its folder: resume the dump that is there, or begin a new one."""
+"""The start and the end of a dump in its folder: resume the dump that is there, or begin a new one.
+
+At the end the files of finished tables get their final names, beside the CREATE statements.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,6 @@ from unshard.errors import DumpError, Where
 from unshard.model.table import TableName
 from unshard.mysql.flavour import Flavour, identify
 from unshard.source.snapshot import create_database_statement, locate
-
-# The end of a dump: the files of finished tables get their final names, beside the CREATE statements.
 
 
 def intact(directory: Path, header: DumpHeader, record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""Dumping without a lock: each table from a snapshot of its own, whose binlog location is in the table's record."""
+"""Dumps without a lock: each table from a snapshot of its own, whose binlog location is in the table's record."""
 
 from __future__ import annotations
 

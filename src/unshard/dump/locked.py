@@ -1,4 +1,4 @@
-"""Dumping from snapshots that start together under a lock, and dumping with no common snapshot at all.
+"""Dumps from snapshots that start together under a lock, and dumps with no common snapshot at all.
 
 The steps of a locked dump, in which `wait` is the barrier of all tasks:
 

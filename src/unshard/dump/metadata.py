@@ -1,4 +1,4 @@
-"""The state of a dump besides its data: location, tables, files; kept in `.unshard/` and in `metadata`.
+"""The state of a dump besides its data: location, tables, files; stored in `.unshard/` and in `metadata`.
 
 A dump folder::
 
@@ -310,9 +310,6 @@ def _mydumper_metadata(header: DumpHeader) -> str:
         f"Started dump at: {header.started}\nSHOW MASTER STATUS:\n\tLog: {position.file}\n\tPos: {position.offset}\n"
         f"\tGTID:{header.begin.gtid}\n\nFinished dump at: {now_text()}\n"
     )
-
-
-# How far the dump of each table is, by the records of finished tables and the parts of those in hand.
 
 
 Records = Mapping[str, Sequence[DumpedFile]]

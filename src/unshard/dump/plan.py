@@ -1,4 +1,4 @@
-"""Planning of a dump: tables with their size, the consistency, key ranges, shares of equal weight."""
+"""The plan of a dump: tables with their size, the consistency, key ranges, shares of equal weight."""
 
 from __future__ import annotations
 

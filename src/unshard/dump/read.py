@@ -1,4 +1,4 @@
-"""Read the rows of a chunk from a source connection as Arrow batches, in the types of `mysql.types.arrow_type`."""
+"""Reads the rows of a chunk from a source connection as Arrow batches, in the types of `mysql.types.arrow_type`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Write rows into a Parquet file whose row groups are the pieces that the load commits one by one."""
+"""Writes rows into files, of Parquet or of INSERT statements.
+
+The row groups of a Parquet file are the pieces that the load commits one by one. An SQL file has complete INSERT
+statements, as mydumper writes them and `myloader` reads them. A new file begins when one is full; each is made durable
+when it is closed.
+"""
 
 from __future__ import annotations
 
@@ -95,9 +100,6 @@ class ParquetFile:
             self._writing = None
 
 
-# Write rows into a file of complete INSERT statements, as mydumper writes them and `myloader` reads them.
-
-
 PROLOGUE = (
     "/*!40101 SET NAMES utf8mb4*/;\n"
     "/*!40014 SET FOREIGN_KEY_CHECKS=0*/;\n"
@@ -152,9 +154,6 @@ class SqlFile:
         written += self._file.write(row)
         self._open_bytes += written
         self._size += written
-
-
-# Write the rows of one table into files: a new file when one is full, each made durable when it is closed.
 
 
 Format = Literal["parquet", "sql"]

@@ -1,7 +1,17 @@
 """The error codes, each with its text, its remedy and whether a retry may help.
 
-One table, in the order of the data flow; `docs/reference/errors.md` is generated from it. Texts are
-`str.format` templates over the `values` of an error.
+`docs/reference/errors.md` is generated from them. Texts are `str.format` templates over the `values` of an error.
+
+| module | contents |
+|---|---|
+| `entry` | the form of one row |
+| `ends` | config files, checks, the source, the target |
+| `log` | the binlog and the relay log |
+| `copy` | dump, load and comparisons |
+| `follow` | changes of rows, checkpoints, operators |
+| `statements` | DDL and operators' statements |
+| `shard` | sharding DDL |
+| `cluster` | ctl, master, worker and Spark |
 """
 
 from __future__ import annotations

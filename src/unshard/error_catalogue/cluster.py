@@ -1,7 +1,7 @@
-"""Errors between processes, and errors of Spark.
+"""Errors of ctl, of master and worker, and of Spark.
 
-The former are about where a process is called, who calls and how much is asked; the latter are of Spark's session, its
-jobs and its executors.
+The first are about where a process is called, who calls and how much is asked; then those at `unshard ctl`, between it
+and the masters; those between master, worker and ctl; and those of Spark's session, its jobs and its executors.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ ACCESS: dict[str, CatalogueEntry] = {
 }
 
 
-# What goes wrong at `unshard ctl`, between it and the masters.
-
-
 CTL: dict[str, CatalogueEntry] = {
     "CLUSTER-040": CatalogueEntry(
         "{verb} needs a master, and none is known",
@@ -102,9 +99,6 @@ CTL: dict[str, CatalogueEntry] = {
     ),
     "CLUSTER-047": CatalogueEntry("the command is not valid", "see `unshard ctl VERB --help`"),
 }
-
-
-# What goes wrong between master, worker and ctl.
 
 
 MASTER: dict[str, CatalogueEntry] = {
@@ -279,9 +273,6 @@ OBSERVE: dict[str, CatalogueEntry] = {
 }
 
 CLUSTER: dict[str, CatalogueEntry] = {**MASTER, **WORKER, **CTL, **ACCESS, **OBSERVE}
-
-
-# What goes wrong with Spark: its session, its jobs, its executors.
 
 
 ENGINE: dict[str, CatalogueEntry] = {

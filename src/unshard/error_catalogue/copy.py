@@ -166,9 +166,6 @@ LOAD: dict[str, CatalogueEntry] = {
 }
 
 
-# What a comparison can't do, or not judge.
-
-
 COMPARE: dict[str, CatalogueEntry] = {
     "COMPARE-001": CatalogueEntry(
         "the target has no table {target}, where rows of this table go",

@@ -1,1 +1,10 @@
-"""Explains which rules decide about a table or a statement, and what would be run: for people and as JSON."""
+"""Explanations: which rules decide about a table or a statement, and the SQL that would run.
+
+| module | contents |
+|---|---|
+| `table` | a table: its route, filters, mapping, and the SQL for example rows |
+| `statement` | a statement: its operations, the outcome of each rule, the SQL on the target |
+| `names` | the rules that go by a table's name |
+| `ends` | facts that are read from the servers, with `--connect` |
+| `finding` | the parts of an explanation, as values |
+"""

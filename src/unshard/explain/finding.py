@@ -1,4 +1,7 @@
-"""The parts of an explanation: findings, one for each kind of rule, with the rule that decided; and what is asked."""
+"""The parts of an explanation: findings, one for each kind of rule, with the rule that decided.
+
+Also parses an operator's input: a table's name, SQL modes.
+"""
 
 from __future__ import annotations
 
@@ -117,9 +120,6 @@ def asked(kind: str, ask: Callable[[], Sequence[RuleFinding]]) -> tuple[list[Rul
         return list(ask()), None
     except STOPPING as error:
         return [stopped(kind, error)], error
-
-
-# Parses what an operator types: a table's name, SQL modes.
 
 
 def table_name(text: str) -> TableName:

@@ -141,9 +141,6 @@ def _in_targets_words(
     return tuple(ddl.text for ddl in made)
 
 
-# A statement and all rules that apply to it.
-
-
 SKIPPED, NOTHING, RUNS = "skipped", "nothing", "runs"
 _NOTHING_KEPT = "DDL-025"
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="valid-type,attr-defined,has-type,var-annotated,no-any-return,no-untyped-def,no-untyped-call"
-"""Read GTIDs from events, and collect the runs of a walk.
+"""Reads GTIDs from events, and collects the runs of a walk.
 
 MySQL's GTID_TAGGED (code 42) is in the server's own serialization format:
 
@@ -151,9 +151,6 @@ def read_gtid(
     memcpy(origin, body + 1, UUID_LENGTH)
     number[0] = u64(body + 17)
     return UUID_LENGTH if cython.cast(cython.longlong, number[0]) > 0 else 0
-
-
-# The GTIDs of a walk as runs.
 
 
 MARIADB_ORIGIN = cython.declare(cython.int, 8)

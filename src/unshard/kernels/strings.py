@@ -98,9 +98,6 @@ def read_text(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     return at + column.size + length
 
 
-# MariaDB's UUID, INET4 and INET6.
-
-
 _WIDEST = cython.declare(cython.int, 48)
 
 

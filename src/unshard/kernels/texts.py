@@ -234,7 +234,7 @@ def _put_utf32(column: Sink, at: Bytes, length: cython.Py_ssize_t) -> cython.bin
 
 @cython.cfunc
 def put_of(kind: str, table: bytes) -> Put:
-    """Return the `Put` for a name of `charsets.decoding`, NULL for any other.
+    """Return the `Put` for a name of `mysql.charsets.decoding`, NULL for any other.
 
     Raises ValueError for a table of the wrong size.
     """

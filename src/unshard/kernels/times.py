@@ -2,7 +2,7 @@
 # mypy: disallow-untyped-decorators=False
 """Readers of temporal column values. Each value becomes the text that the server itself prints.
 
-Zero dates and partial dates are kept; TIMESTAMP is printed in UTC. Every number is checked against the range that the
+Zero dates and partial dates stay; TIMESTAMP is printed in UTC. Every number is checked against the range that the
 server can store, so that flipped bits are an error and not a strange date. All follow the contract of `Reader` in
 columns.pxd; `scale` is the number of fraction digits, 0 to 6.
 
@@ -213,9 +213,6 @@ def read_time(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     out = put_fraction(out, cython.cast(uint32_t, micros), column.scale)
     column.length += out - start
     return at + size
-
-
-# TIME, DATETIME and TIMESTAMP in the formats from before MySQL 5.6.
 
 
 # Beyond 32 bits, so a C variable: as a literal it would be a Python number.

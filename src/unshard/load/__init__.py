@@ -1,7 +1,15 @@
-"""The load unit: dump files into the target, each piece once.
+"""The load unit: dump files into the target, each row once.
 
-`unit` makes the target's tables (`structure`) and gives the files out. A task (`task`) cuts each file into the same
-pieces in every attempt (`pieces`), rewrites and maps their rows (`sql_dump`), and commits a piece together with its row
-of `checkpoint` (`write`, in smaller parts where a piece is too large). Only `contents` knows which tool wrote the
-folder.
+| module | contents |
+|---|---|
+| `unit` | the unit: prepares the target and shares the files out to Spark tasks |
+| `contents` | the contents of a dump folder, of any tool |
+| `structure` | the target's databases and tables: created, or compared with the source's |
+| `creation` | CREATE statements for each kind of target; tables of an earlier attempt dropped |
+| `widen` | the target's table altered to take the rows of copies that differ |
+| `task` | the Spark task: some files, each piece by piece |
+| `pieces` | the pieces of a file, the same in every attempt |
+| `sql_dump` | the SQL text of a dump, rewritten for the target |
+| `write` | a piece written in one transaction, or in parts if it is too large |
+| `checkpoint` | the progress of each file, stored in the target |
 """

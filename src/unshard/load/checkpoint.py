@@ -265,9 +265,6 @@ def _state(row: Sequence[Any]) -> FileState:
     return FileState(int(epoch), int(piece), int(step), int(offset), int(done_rows), int(size), bool(finished))
 
 
-# How far the load is, by its checkpoint in the target, which is read once for all who ask.
-
-
 SEEN_SECONDS = 1.0
 """So old a look may be that serves another caller."""
 

@@ -93,9 +93,6 @@ def allowed(contents: Contents, allow: BlockAllowList) -> Contents:
     return replace(contents, databases=databases, tables=tables)
 
 
-# Dump folders of mydumper and dumpling: their contents, from `metadata`, the schema files and the file names.
-
-
 _SQL = (".sql", ".sql.gz")
 _DATABASE = "-schema-create"
 _TABLE = "-schema"

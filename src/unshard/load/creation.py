@@ -1,4 +1,4 @@
-"""Create the source's schemas and tables in a target, and find structures that a dump of another tool does not record.
+"""Creates the source's schemas and tables in a target; finds structures that a dump of another tool does not record.
 
 | target | CREATE statement | the structure of a bare CREATE TABLE |
 |---|---|---|
@@ -228,9 +228,6 @@ def each(
         for one in [pool.submit(run, number) for number in range(len(made))]:
             one.result()
     return [made[number % len(made)][number // len(made)] for number in range(len(items))]
-
-
-# Drop tables that an earlier attempt of the task has made and not filled, so that they can be made anew.
 
 
 _THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"

@@ -1,4 +1,4 @@
-"""Cut a data file into pieces that are committed one by one; the pieces are the same in every attempt."""
+"""Cuts a data file into pieces that are committed one by one; the pieces are the same in every attempt."""
 
 from __future__ import annotations
 

@@ -223,9 +223,6 @@ def _integer(literal: bytes, where: Where) -> int | None:
         raise LoadError("LOAD-003", where, cause=str(error), values={"statement": statement}) from error
 
 
-# CREATE statements under another name.
-
-
 _NAME_TEXT = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _CREATE = re.compile(
     rf"\s*CREATE\s+(?P<kind>DATABASE|SCHEMA|TABLE)\s+(?:/\*.*?\*/\s*)?(?:IF\s+NOT\s+EXISTS\s+)?"

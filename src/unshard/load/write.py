@@ -1,6 +1,7 @@
-"""A piece that the target refuses as too large, in parts: a transaction and a checkpoint each, in the same order.
+"""Writes the pieces of a file into the target: the session, one transaction a piece, the server's errors as ours.
 
-Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
+A piece that the target refuses as too large is written in parts: a transaction and a checkpoint each, in the same
+order. Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
 """
 
 from __future__ import annotations
@@ -76,9 +77,6 @@ def first_row(part: LoadPiece, where: Where) -> str:
 def too_large(part: LoadPiece, where: Where, cause: str) -> LoadError:
     """Return the error for a part of one row that the target doesn't take."""
     return LoadError("LOAD-009", where, cause, {"row": first_row(part, where)})
-
-
-# Write pieces into the target: the session, one transaction a piece, the server's answers turned into our errors.
 
 
 Result = TypeVar("Result")

@@ -3,6 +3,11 @@
 Fields come from three places: the logger (`logger("sync", table=…)`), the thread (`fields(task=…, source=…, batch=…)`,
 which applies to everything called within), and the line itself. A line with `sampled=True` is written at most ten times
 a minute. Nothing is written before `configure` is called, since Spark's tasks call the same functions.
+
+| module | contents |
+|---|---|
+| `lines` | the two formats of a line, the removal of secrets, the newest lines in memory |
+| `rotation` | log files that are renamed when they are large |
 """
 
 from __future__ import annotations

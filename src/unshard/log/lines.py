@@ -1,8 +1,8 @@
-"""The lines of the log: two formats, without secrets; the newest lines are kept in memory.
+"""The lines of the log: two formats, without secrets; the newest lines stay in memory.
 
 A line is a JSON object, or in TiDB's text format `[time] [LEVEL] [part] ["message"] [key=value]…`. Credentials are
-always removed, values of rows and statements with `redact-info-log`. The newest lines are for who looks at this process
-from elsewhere.
+always removed, values of rows and statements with `redact-info-log`. Lines that would recur endlessly while something
+fails are limited to ten a minute of each. The newest lines are for readers outside of this process.
 """
 
 from __future__ import annotations
@@ -54,9 +54,6 @@ def _word(value: Any) -> str:
     return text if _PLAIN.match(text) else json.dumps(text, ensure_ascii=False)
 
 
-# The limit on lines that would recur endlessly while something fails: ten a minute of each.
-
-
 MOST_A_MINUTE = 10
 _MINUTE = 60.0
 
@@ -90,9 +87,6 @@ class Sampler:
         if count >= MOST_A_MINUTE:
             raise structlog.DropEvent
         return {**event, "left_out": left_out} if left_out else event
-
-
-# Removes secrets from log lines: credentials always, values of rows and statements with `redact-info-log`.
 
 
 NEVER_VALUES = frozenset({"timestamp", "level", "logger", "event", "task", "source", "worker", "batch", "table"})
@@ -153,9 +147,6 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_each(inner, change) for inner in value]
     return value
-
-
-# The newest lines of this process's log, kept in memory for who looks at them from elsewhere.
 
 
 LINES = 2000

@@ -1,5 +1,21 @@
 """The master: which source runs where, what each task is to do, who leads.
 
-`service` has a method for each verb; `cluster` is the state with the changes of it that the leader makes, kept by
-`store`. `orders` computes from the state what each worker is to do, `scheduler` which of them is to do it.
+| module | contents |
+|---|---|
+| `service` | the master: one method for each verb, heartbeats, the leader's loop |
+| `election` | the election of the leader |
+| `store` | the store: SQLite, or a database that several masters share |
+| `tables` | the tables of the store, and their versions |
+| `state` | the contents of the store as one frozen value |
+| `cluster` | the leader's changes of the state, and its links to the workers |
+| `tasks` | tasks: start, stop, pause, resume |
+| `beginning` | the options of a start: at a time, or with the target's records dropped |
+| `updates` | a task's or a source's file replaced |
+| `files` | the stored files of tasks, sources and members: shown, exported, templates |
+| `sources` | sources: added, moved, removed; their relay logs |
+| `members` | masters and workers: listed, removed; the leader evicted |
+| `records` | a task's records in its target, changed by a user |
+| `scheduler` | the assignment of sources to workers, and the liveness of workers |
+| `orders` | the orders that a worker gets, computed from the state |
+| `status` | `query-status`: the workers' reports, and a summary in one word |
 """

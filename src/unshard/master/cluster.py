@@ -180,9 +180,6 @@ class Cluster:
         return epoch
 
 
-# Wait until workers show the wanted stage of subtasks: as DM does, for ten seconds.
-
-
 WAIT_SECONDS = 10.0
 STOPPED_SINCE = "it has been stopped meanwhile"
 NOT_BOUND = "source not bound: it is done once a worker serves it"

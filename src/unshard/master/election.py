@@ -1,4 +1,4 @@
-"""The election of the leader: one row with a name, an epoch and an end, kept in the store.
+"""The election of the leader: one row with a name, an epoch and an end, in the store.
 
 Why two leaders can't harm: each change of the store reads the row under lock in its own transaction and gives up when
 the epoch isn't its own (`Store.writing`). So clocks decide only how soon another master takes over, never what is

@@ -1,4 +1,7 @@
-"""The stored files of tasks, sources and members: shown, exported; templates of tasks."""
+"""The stored files of tasks, sources and members: shown, exported; templates of tasks.
+
+A file is stored with its passwords encrypted where this process has a key; all else is as the user wrote it.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,6 @@ from unshard.config.secret import HIDDEN, sealed
 from unshard.errors import ClusterError, Where
 from unshard.master.cluster import Cluster
 from unshard.master.state import State, TaskRow, known
-
-# A file as it is stored: its passwords encrypted where this process has a key, all else as the user wrote it.
 
 
 def kept(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Compute from the state what a worker is to do. Pure."""
+"""Computes from the state what a worker is to do. Pure."""
 
 from __future__ import annotations
 

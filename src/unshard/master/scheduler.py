@@ -116,9 +116,6 @@ class Liveness:
         return True
 
 
-# Which worker serves which source.
-
-
 _COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
 
 

@@ -337,9 +337,6 @@ def _news(state: State, source: str, beat: Heartbeat) -> list[SubtaskBrief]:
     return [brief for brief, row in rows if row and brief.revision >= row.revision and brief != row.brief]
 
 
-# Samples of a master's state, read when `/metrics` is asked for.
-
-
 BEGAN_TO_LEAD = "dm_master_start_leader_counter"
 OFFLINE, FREE, BOUND = 0, 1, 2
 """DM's numbers of a worker's state."""

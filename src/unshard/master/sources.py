@@ -1,4 +1,7 @@
-"""Sources: added, shown, removed, moved to another worker; their relay logs: kept or not, paused, purged."""
+"""Sources: added, shown, removed, moved to another worker; their relay logs: started, stopped, paused, purged.
+
+When a user moves a source to another worker, its tasks finish their batch, move, and go on.
+"""
 
 from __future__ import annotations
 
@@ -135,9 +138,6 @@ class Sources:
         return of_source(name, worker, "\n".join(faults or ([] if worker else [_NO_WORKER])))
 
 
-# Move a source to another worker by hand: its tasks finish their batch, move, and go on.
-
-
 def transfer(cluster: Cluster, request: TransferSource) -> Answer:
     """Move the source. Raises ClusterError CLUSTER-008, 012, 013 for tasks that are not in Sync, 010.
 
@@ -199,9 +199,6 @@ def _rests(cluster: Cluster, bound: Bound) -> bool:
         return True  # nobody to wait for
     settled = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED, Stage.NEW)
     return beat.epoch == bound.epoch and all(brief.stage in settled for brief in beat.subtasks)
-
-
-# The relay log of sources: kept or not, paused, purged.
 
 
 class Relays:

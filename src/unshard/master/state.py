@@ -1,7 +1,7 @@
 """A master's knowledge of its cluster, as one frozen value: all of the store but the lease. Pure.
 
 Two operators may be at work at once. Checks of both ends, the trial of a new login and the drop of records in the
-target take seconds; the cluster's lock is not kept as long. So a verb reads the state, does its work, and asks within
+target take seconds; the cluster's lock is free by then. So a verb reads the state, does its work, and asks within
 its change (`refuse_changed`) whether everything that concerns it is still as it was when it was planned.
 """
 
@@ -142,9 +142,6 @@ def known(state: State, source: str) -> SourceRow:
     if row is None:
         raise ClusterError("CLUSTER-008", Where(source))
     return row
-
-
-# Two operators at once: the state by which a verb was planned must still hold when the verb is stored.
 
 
 def refuse_changed(before: State, now: State, task: str = "", sources: Iterable[str] = ()) -> None:

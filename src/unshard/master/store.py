@@ -1,4 +1,7 @@
-"""The store's connections: SQLite, or a database that speaks the MySQL protocol.
+"""The master's store: SQLite by default, or a MySQL-protocol database that several masters share.
+
+Every change is one transaction that begins by reading the leader's row under lock: a master that has lost the lease
+changes nothing, whatever clocks say (`Store.writing`).
 
 A master that is frozen in the middle of a transaction holds the leader's row. A MySQL-protocol server ends its silent
 session after about a lease and rolls back: another master leads then, and the frozen one's commit fails when it wakes
@@ -95,12 +98,6 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # reads before writes must not fail at the write
 
     return engine
-
-
-# The master's store: SQLite by default, or a MySQL-protocol database that several masters share.
-#
-# Every change is one transaction that begins by reading the leader's row under lock: a master that has lost the lease
-# changes nothing, whatever clocks say (`Store.writing`).
 
 
 _CLOCK = {"sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0", "": "SELECT UNIX_TIMESTAMP(SYSDATE(6))"}

@@ -1,4 +1,4 @@
-"""Replace the file of a task or a source: what may change, and when."""
+"""Replaces the file of a task or a source: what may change, and when."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Counts that no unit keeps: units that ended with an error, repeated attempts, time spent waiting for a limit.
+"""Counters that no unit has: units that ended with an error, repeated attempts, time spent waiting for a limit.
 
-A process has one `EVENTS`. The counts of a Spark task are returned with the task's result (`spark.jobs`): they are
-taken from the worker process and added to those of the driver.
+A unit's error is counted once, where it is reported. A process has one `EVENTS`. The counts of a Spark task are
+returned with the task's result (`spark.jobs`): they are taken from the worker process and added to those of the driver.
 """
 
 from __future__ import annotations
@@ -77,9 +77,6 @@ def count_own(name: str, amount: float = 1, /, **labels: str) -> None:
 def _whose() -> dict[str, str]:
     known = known_fields()
     return {"task": str(known.get("task", "")), "source_id": str(known.get("source", ""))}
-
-
-# Counts of units that ended with an error. Each is counted once, where the unit's error is reported.
 
 
 UNIT_EXITS = {

@@ -85,9 +85,6 @@ CLUSTER = (
 )
 
 
-# Metrics of a process itself, under the names that Prometheus' own clients use.
-
-
 PROCESS = (
     Metric("unshard_build_info", "gauge", ("version",), "", "Always 1; the label tells which version runs."),
     Metric(

@@ -85,9 +85,6 @@ COPY = (
 )
 
 
-# Sharding DDL: what waits for other tables or sources, and for how long.
-
-
 _DDL = "Sharding DDL"
 HELD = ("task", "table", "source_id")
 """The labels of a source's sharding DDL; `table` is the target table."""
@@ -160,9 +157,6 @@ SHARDING = (
         ),
     ),
 )
-
-
-# Continuous validation, under DM's names.
 
 
 _JUDGED = "Validation"

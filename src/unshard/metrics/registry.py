@@ -1,6 +1,7 @@
 """The metrics, by name. The exported samples, the graphs, the alerts and the documentation all come from here.
 
-The Grafana dashboard (`examples/monitoring/dashboard.json`) and the alert rules are made from them. `ELSEWHERE` has the
+The Grafana dashboard (`examples/monitoring/dashboard.json`) and the alert rules (`examples/monitoring/alerts.yml`) are
+made from them. `ELSEWHERE` has the
 metrics of DM that Unshard lacks, each with its replacement or the reason why it has no meaning.
 """
 
@@ -51,9 +52,6 @@ PROCESS_ALERTS = (
 """Alerts on Prometheus' own `up`. The example of a scrape configuration names its jobs accordingly."""
 
 
-# Metrics of DM that Unshard lacks, each with its replacement or the reason why it has no meaning here.
-
-
 _CPU = "`rate(process_cpu_seconds_total[1m])` of the process"
 _NO_EVENTS = "events are not handled one by one: `unshard_sync_stage_seconds_total` has each stage of the batches"
 _NO_QUEUES = "there are no queues of jobs: a batch is planned, then applied as a whole"
@@ -95,9 +93,6 @@ ELSEWHERE: Mapping[str, str] = {
     "lightning_kv_encoder": "rows are loaded by SQL: there are no encoders",
 }
 """By DM's name. A name in backquotes is a metric of ours."""
-
-
-# Makes the Grafana dashboard (`examples/monitoring/dashboard.json`) and the alert rules from the registry.
 
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -192,9 +187,6 @@ def _choice(name: str, metric: str, label: str) -> dict[str, Any]:
         "allValue": ".*",
         "current": {"text": "All", "value": "$__all"},
     }
-
-
-# Prometheus' alert rules, made from the registry: `examples/monitoring/alerts.yml`.
 
 
 def alerts() -> list[Alert]:

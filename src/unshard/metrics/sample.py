@@ -117,9 +117,6 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
-# Samples of this process, its version, and the free space of a disk.
-
-
 _BEGUN = time.time()
 _STATM = Path("/proc/self/statm")
 

@@ -1,4 +1,4 @@
-"""The progress of a unit of the full migration."""
+"""The progress of a unit of the full migration, and amounts in readable form."""
 
 from __future__ import annotations
 
@@ -50,9 +50,6 @@ class TableProgress:
     rows: int = 0
     rows_about: int | None = None
     size: int = 0
-
-
-# Amounts in readable form.
 
 
 def size_text(count: float) -> str:

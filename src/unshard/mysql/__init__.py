@@ -1,1 +1,20 @@
-"""MySQL's protocol and dialect, for source and target alike: connections, structures, types, quoting."""
+"""MySQL's protocol and dialect, for source and target alike: connections, structures, types, collations.
+
+| module | contents |
+|---|---|
+| `endpoint` | a configured server as an address to connect to |
+| `tls` | TLS to a database server, and the causes of its failures |
+| `connection` | connections; errors of the drivers as errors of the catalogue |
+| `failures` | error numbers of the servers, and which are worth another attempt |
+| `target_session` | the settings of each session with the target |
+| `flavour` | MySQL or MariaDB: version, identity, state of the binlog |
+| `tidb` | TiDB: whether a target is one, and its collations |
+| `grants` | the privileges of an account |
+| `structure` | table structures read from a server |
+| `triggers` | triggers of the target's tables |
+| `types` | column types and the Arrow types of their values |
+| `charsets` | character sets, exactly as the servers convert them |
+| `collations` | collations by their ids |
+| `collation_weights` | texts that two collations compare differently |
+| `altered_values` | columns whose values the target stores in another form |
+"""

@@ -1,7 +1,9 @@
-"""The differences between the servers' character sets and Python's codecs.
+"""Character sets of text columns, and the conversion of their bytes to UTF-8, exactly as the server does it.
 
-MariaDB and MySQL have the same tables; tests compare every byte and every pair of bytes with both. Where the server
-returns U+FFFD (or `?`) for bytes without meaning, this module has no character.
+Python's codecs agree with the server's tables except for the differences in this module. MariaDB and MySQL have the
+same tables; tests compare every byte and every pair of bytes with both. Where the server returns U+FFFD (or `?`) for
+bytes without meaning, this module has no character. A character that the server can't convert has no entry: it is an
+error, never a question mark.
 """
 
 from __future__ import annotations
@@ -124,11 +126,6 @@ _DIFFERENT = {
     "ujis": _ujis,
     "eucjpms": _eucjpms,
 }
-
-
-# Character sets of text columns and the conversion of their bytes to UTF-8, exactly as the server does it. Python's
-# codecs agree with the server's tables except for the differences above; tests compare both byte by byte with real
-# servers. A character that the server can't convert has no entry: it is an error, never a question mark.
 
 
 PLAIN = frozenset({"utf8", "utf8mb3", "utf8mb4", "ascii"})

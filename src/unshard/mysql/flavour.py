@@ -134,9 +134,6 @@ def status_statement(server: Server) -> str:
     return "SHOW MASTER STATUS"
 
 
-# Finds out which sources are one server, whatever their addresses are.
-
-
 AT_ONCE = 8
 """The most servers that are asked at a time for their identity."""
 

@@ -1,4 +1,8 @@
-"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`."""
+"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`.
+
+The structures of all tables of a schema take three queries, without SHOW CREATE TABLE (`assemble`). Constant defaults
+of columns become SQL text.
+"""
 
 from __future__ import annotations
 
@@ -240,9 +244,6 @@ def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tup
     )
 
 
-# The constant defaults of a table's columns, as SQL text.
-
-
 _BINARY = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 
 # SHOW CREATE TABLE has one column a line. Anything that may contain the word DEFAULT is a token of its own.
@@ -289,9 +290,6 @@ def _default(column: Column, definition: str) -> str | None:
                 return None
             return constant[0]
     return "NULL" if column.nullable else None
-
-
-# The structures of all tables of a schema, in three queries whatever their number, without SHOW CREATE TABLE.
 
 
 Row = tuple[Any, ...]

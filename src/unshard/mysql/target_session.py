@@ -89,9 +89,6 @@ def _shorter(name: str) -> str:
     return f"IF({own} BETWEEN 1 AND {IDLE_SECONDS}, {own}, {IDLE_SECONDS})"
 
 
-# TiDB's own version, parsed from a server's greeting.
-
-
 _VERSION = re.compile(r"-TiDB-v?(\d+)\.(\d+)\.(\d+)", re.IGNORECASE)
 
 

@@ -72,9 +72,6 @@ def connected(connection: Any) -> int:
     return int(count)
 
 
-# The collation that a TiDB target uses in place of one that it lacks, and how the two differ in comparing texts.
-
-
 _UNICODE = frozenset({"utf8", "utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32"})
 _NEWER = ("520", "0900", "uca1400", "myanmar")
 _GENERAL = ("general", "tolower")

@@ -1,4 +1,11 @@
-"""TLS towards a database server, and the meaning of TLS failures by their text: OpenSSL's, the C driver's or ours."""
+"""TLS to a database server, for both drivers, and the meaning of TLS failures by their text: OpenSSL's, the C driver's.
+
+Files are read anew for each connection; inline texts are never written to disk. A server's certificate is checked
+against the authority and the allowed common names, not against the host's name. MariaDB's C driver can't check a common
+name, and without its check of the host's name it continues unencrypted if the server (or an attacker in between) says
+that it has no TLS. So a first handshake without a login checks the certificate, and connections are pinned to it: a
+pinned connection is never unencrypted.
+"""
 
 from __future__ import annotations
 
@@ -84,13 +91,6 @@ def tls_fault(cause: str) -> TlsFault:
     """Return the meaning of a failure whose text is `cause`."""
     text = cause.lower()
     return next((fault for words, fault in _FAULTS if any(word.lower() in text for word in words)), _OTHER)
-
-
-# TLS towards a database server, for both drivers. Files are read anew for each connection; inline texts are never
-# written to disk. A server's certificate is checked against the authority and the allowed common names, not against the
-# host's name. MariaDB's C driver can't check a common name, and without its check of the host's name it continues
-# unencrypted if the server (or an attacker in between) says that it has no TLS. So a first handshake without a login
-# checks the certificate, and connections are pinned to it: a pinned connection is never unencrypted.
 
 
 _CLIENT_SSL = 0x00000800

@@ -1,4 +1,10 @@
-"""Commands of users on a task's records in the target: operators, structures, locks, resets.
+"""A user's commands on a task's records in the target. The master and ctl call them.
 
-Called by the master and by ctl.
+| module | contents |
+|---|---|
+| `subject` | the task that a command is for, and DM's form of the answer |
+| `binlog` | `binlog` and `binlog-schema`: operators, and structures at the checkpoint |
+| `locks` | `shard-ddl-lock`: locks of sharding DDL |
+| `validation` | `validation`: continuous validation |
+| `reset` | `--reset`: a task's copy undone |
 """

@@ -1,4 +1,4 @@
-"""`binlog` and `binlog-schema`: what a user says of a place of the log, and of a table's structure there.
+"""`binlog` and `binlog-schema`: a user's instructions for a binlog position, and for a table's structure there.
 
 `binlog` writes an operator, a task's instruction for one binlog position, to the target. `binlog-schema` shows
 and sets the structure that a source table has at the checkpoint.
@@ -148,9 +148,6 @@ def _statements(texts: Sequence[str], op: OperatorKind | None) -> tuple[str, ...
     for text in sqls:
         parse_given(text, Context())
     return sqls
-
-
-# `binlog-schema`: shows and sets the structure that a source table has at the checkpoint.
 
 
 def answer_schema(subject: Subject, request: BinlogSchema) -> dict[str, Any]:

@@ -1,6 +1,14 @@
-"""The relay log: the upstream's binlog files, kept byte for byte.
+"""The relay unit: the source's binlog files on disk, byte for byte.
 
-`unit` is the one thread that writes (`log`, `meta`). It begins where `beginning` decides, after the part of the last
-file that `recover` found whole. Any number of readers follow with `log`; a `purge` never deletes a file that a reader
-still needs.
+One thread writes. Any number of readers follow. No file is deleted that a reader needs.
+
+| module | contents |
+|---|---|
+| `beginning` | the start: recovery of the newest file, and the position from which the relay goes on |
+| `unit` | the thread that receives the stream and writes it |
+| `log` | the files: readers, and the writer |
+| `gtids` | the GTID set at the end of the relay log |
+| `meta` | `server-uuid.index`, `relay.meta`, and the lock of the folder |
+| `backfill` | files from before the first one, fetched while others read |
+| `purge` | the deletion of files that nobody needs |
 """

@@ -1,4 +1,4 @@
-"""Fetch files from before a relay log's first one, beside its writer and while others read.
+"""Fetches files from before a relay log's first one, beside its writer and while others read.
 
 The newest comes first. Each is fetched whole under another name and gets its own name at the end: so the log never has
 a hole, whatever dies when. A file that a dead process left under the other name is begun anew.

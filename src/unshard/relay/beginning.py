@@ -1,9 +1,23 @@
-"""Recovery of a relay log's newest file after a crash, and the check whether a task can begin at its `meta`.
+"""The start of a relay log: recovery of its newest file after a crash, and the position from which it goes on.
 
 A file is read from its start and truncated after the last good event. The source sends everything again that is
 truncated, torn or damaged, so nothing is lost and no byte is guessed.
 
-The check `meta_position` of an incremental task asks the server, and reads no events (`start_fault`).
+| on disk | upstream | asked start | then |
+|---|---|---|---|
+| nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
+| nothing | any | a location | its file from its start; by GTID where that is enabled and known |
+| files | the same server | none, or within them | go on after the last good event |
+| files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for the purged part |
+| files | the same server | before or after them | a fresh sub-directory, so that there is never a hole |
+| files | any | by GTID alone | by GTID in a fresh sub-directory |
+| files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
+
+A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
+and only whole files are byte for byte those of the source.
+
+The check `meta_position` of an incremental task (can it begin at its `meta`?) asks the server, and reads no events
+(`start_fault`).
 """
 
 from __future__ import annotations
@@ -95,22 +109,6 @@ def _event(view: memoryview, at: int, end: int) -> bytes | None:
         return None
     length = int.from_bytes(view[at + 9 : at + 13], "little")
     return bytes(view[at : at + length]) if HEADER_LENGTH <= length <= end - at else None
-
-
-# Where the relay begins: in the files that exist, or in a fresh set of them.
-#
-# | on disk | upstream | asked start | then |
-# |---|---|---|---|
-# | nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
-# | nothing | any | a location | its file from its start; by GTID where that is enabled and given |
-# | files | the same server | none, or within them | go on after the last good event |
-# | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for the purged part |
-# | files | the same server | before or after them | a fresh sub-directory, so that there is never a hole |
-# | files | any | by GTID alone | by GTID in a fresh sub-directory |
-# | files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
-#
-# A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
-# and only whole files are byte for byte those of the source.
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +211,6 @@ def _first_file(connection: Any, server: Server, source: SourceConfig, start: Lo
     if now is None:
         raise SourceError("SOURCE-030", Where(source=name))
     return now.position.file
-
-
-# Whether an incremental task can begin at its `meta`.
 
 
 _WRONG_OFFSET, _DENIED = 1220, 1227

@@ -117,9 +117,6 @@ def _number(path: Path) -> int:
         raise RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem}) from None
 
 
-# Appends events to the relay files.
-
-
 MAGIC = b"\xfebin"
 
 

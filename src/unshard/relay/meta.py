@@ -1,6 +1,7 @@
 """The small files beside the binlogs, as DM writes them: `server-uuid.index` and each sub-directory's `relay.meta`.
 
 Both are replaced whole (temporary file, fsync, rename, fsync of the folder), so a reader sees the old or the new one.
+One process writes a relay folder: its lock ends with the process, however the process ends (`FolderLock`).
 """
 
 from __future__ import annotations
@@ -119,9 +120,6 @@ def _replace(path: Path, text: str) -> None:
 
 def _disorder(path: Path, problem: str) -> RelayError:
     return RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem})
-
-
-# One writer for a relay folder: a lock that ends with the process that holds it, however the process ends.
 
 
 LOCK_NAME = ".lock"

@@ -1,4 +1,4 @@
-"""Delete relay files that nobody needs: by name, by time, by age, or for space, and then only as many as it takes.
+"""Deletes relay files that nobody needs: by name, by time, by age, or for space, and then only as many as it takes.
 
 A plan is made from the files that exist and the positions that readers need; it never has a file that a reader needs.
 Files are deleted oldest first, so a crash in between leaves no hole.

@@ -175,9 +175,6 @@ def read_option(at: StatementWords, given: SetOptions) -> SetOptions:
     return replace(given, options=(*given.options, (name, value)))
 
 
-# The keys of a table as a server keeps them: named, in order, with prefixes that fit, and with keys for foreign keys.
-
-
 _LONGEST_KEY = 3072
 _LONGEST_KEY_OF = {"ARIA": 2300, "MYISAM": 1000}
 _POINT_BYTES = 25

@@ -1,4 +1,4 @@
-"""Splits SQL text into tokens with exact places, by the server's own lexical rules.
+"""Splits SQL text into tokens with exact places, by the server's own lexical rules; reads tokens from left to right.
 
 The server ran the contents of every version comment (`/*!50003 … */`) in a logged statement: in the log it blanks the
 marks of the comments that it did not run. So this module skips the marks and reads the contents as part of the
@@ -106,9 +106,6 @@ def tokens(
             case "symbol":
                 found.append(Token(TokenKind.SYMBOL, part, start, at))
     return tuple(found)
-
-
-# A reader of a statement's tokens from left to right.
 
 
 _ESCAPED = re.compile(r"''|\"\"|\\(.)", re.DOTALL)

@@ -1,6 +1,6 @@
 """The operations of ALTER TABLE, as values. `schema.statements` reads them, `schema.alter` applies them.
 
-A table's partitions are kept as the text from PARTITION BY on; `repartitioned` applies the operations that change them.
+A table's partitions are the text from PARTITION BY on; `repartitioned` applies the operations that change them.
 """
 
 from __future__ import annotations
@@ -215,9 +215,6 @@ Operation = (
     | SetVersioning
     | NoChange
 )
-
-
-# The partitions of a table, kept as the text from PARTITION BY on, and the operations that change them.
 
 
 _ROWS_ONLY = frozenset(

@@ -17,6 +17,10 @@
 TiDB itself refuses everything else that it lacks (expressions as defaults, functions), with its own error. The rules
 come from TiDB's documentation of MySQL compatibility and from its source of the 7.5 line; tests compare them with a
 real server.
+
+Columns and keys of one ALTER TABLE may exchange names. MySQL and MariaDB assign all new names of a statement at once.
+TiDB checks each change against the table from before the statement, and refuses a name that is taken there (errors
+1060 and 1061), so such names change in two turns (`with_free_names`).
 """
 
 from __future__ import annotations
@@ -207,11 +211,6 @@ def _charset(collation: str, words: TidbWords) -> str:
 def listed(columns: Sequence[str]) -> str:
     """Return the names quoted, with commas between them."""
     return ", ".join(map(quote_name, columns))
-
-
-# Columns and keys of one ALTER TABLE that exchange names. MySQL and MariaDB assign all new names of a statement at
-# once. TiDB checks each change against the table from before the statement, and refuses a name that is taken there
-# (errors 1060 and 1061).
 
 
 def with_free_names(operations: Sequence[Operation], before: TableDefinition) -> list[Operation]:

@@ -1,1 +1,20 @@
-"""Sharding DDL: the two levels of the pessimistic protocol as pure state machines. DESIGN.md has the protocol."""
+"""The protocols of sharding DDL as pure state machines. DESIGN.md describes both.
+
+The pessimistic mode uses the modules up to `show`, the optimistic mode the others.
+
+| module | contents |
+|---|---|
+| `sequence` | the DDL that a source table has met and its group has not resolved |
+| `group` | the tables of one source that are routed to one target table |
+| `group_keeper` | all groups of a subtask |
+| `lock_keeper` | the DDL locks of a target table, over all sources |
+| `show` | the waiting statements in `query-status` and `shard-ddl-lock` |
+| `merged_table` | a merged table of optimistic mode, and the decision about its next change |
+| `merged_record` | the record from which it decides |
+| `merged_parts` | the values in the record: shards, requests, changes |
+| `join` | the join of the shards' structures |
+| `merged_step` | the effect of one shard's statement on the merged table |
+| `forced` | the structure of a shard whose statement a user leaves out |
+| `merged_form` | a merged table as JSON |
+| `show_merged` | the waiting statements of optimistic mode |
+"""

@@ -266,9 +266,6 @@ def lock_id(task: str, target: TableName) -> str:
     return f"{task}-{target.quoted}"
 
 
-# Lock: one DDL of one target table.
-
-
 class Outcome(StrEnum):
     """The next action of a source that has reported its DDL."""
 

@@ -1,4 +1,4 @@
-"""MergedRecord: what is known of one target table of `shard-mode: optimistic`, and what becomes of it. Pure.
+"""MergedRecord: the known state of one target table of `shard-mode: optimistic`, and its changes. Pure.
 
 | word | meaning |
 |---|---|

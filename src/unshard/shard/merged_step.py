@@ -119,9 +119,6 @@ def _rest(before: TableDefinition, after: TableDefinition) -> str:
     return ""
 
 
-# The statement that brings a merged table from one structure to the next.
-
-
 def difference(
     target: TableName,
     before: TableDefinition,

@@ -1,4 +1,4 @@
-"""MergedTable: one target table of `shard-mode: optimistic`, and the decision what is changed next. Pure.
+"""MergedTable: one target table of `shard-mode: optimistic`, and the decision about its next change. Pure.
 
 `evaluate` is called after every event: a statement, a shard that is new, dropped or stopped, a source that has noted a
 version. It depends on the record alone (`shard.merged_record`), so the order of events does not matter where their

@@ -1,4 +1,4 @@
-"""Shows what waits, for whom, since when, and what to do: for `query-status` and for `shard-ddl-lock`."""
+"""The statements that wait, for whom, since when, and the remedy: for `query-status` and `shard-ddl-lock`."""
 
 from __future__ import annotations
 

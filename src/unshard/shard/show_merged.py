@@ -1,4 +1,4 @@
-"""Shows what waits in optimistic mode, for whom, since when, and which command ends it."""
+"""The statements that wait in optimistic mode, for whom, since when, and the command that ends the wait."""
 
 from __future__ import annotations
 

@@ -1,1 +1,11 @@
-"""The source server: snapshots and the replica stream. Nothing here changes a row of it."""
+"""The source server: snapshots and the replica stream. Nothing here changes a row.
+
+| module | contents |
+|---|---|
+| `requirements` | the settings and privileges without which a binlog can't be followed |
+| `snapshot` | consistent snapshots, each with its binlog location |
+| `upstream` | the newest location of a binlog, and the location of a time |
+| `replica_protocol` | the messages of the replica protocol |
+| `replica` | the replica stream as runs of checked events |
+| `read_only` | sources that take no writes |
+"""

@@ -1,7 +1,7 @@
-"""A source that takes no writes.
+"""A source that takes no writes: one that is read-only, or one that is locked.
 
-It has `read_only` set, and `super_read_only` where the server has it. Or it is locked, so that nobody writes to it for
-some seconds at most.
+A read-only source has `read_only` set, and `super_read_only` where the server has it. A locked source takes no writes
+for some seconds at most.
 """
 
 from __future__ import annotations
@@ -47,9 +47,6 @@ def statements_to_restore(settings: Mapping[str, str]) -> Iterator[str]:
     for name in reversed(_NAMES):  # read_only can't be off while super_read_only is on
         if name in settings and settings[name] not in _ON:
             yield f"SET GLOBAL {name} = {settings[name]}"
-
-
-# Sources that are held: nobody writes to them, for some seconds at most.
 
 
 _LOCK_WAIT_SECONDS = 5

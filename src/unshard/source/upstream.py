@@ -64,9 +64,6 @@ def read_upstream(connection: Any, server: Server) -> Upstream | None:
     return Upstream(newest, logs, float(clock), seen)
 
 
-# Finds the first transaction in a server's binlog at or after a point in time.
-
-
 _GTIDS = frozenset({33, 34, 42, 162})
 """GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
 _HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length

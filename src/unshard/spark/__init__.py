@@ -1,1 +1,14 @@
-"""Spark sessions and jobs. The only package that imports pyspark."""
+"""Spark sessions and jobs. The only package that imports pyspark.
+
+| module | contents |
+|---|---|
+| `address` | the URL of a Spark master |
+| `lazy` | a session that starts with its first job |
+| `session` | the one session of a process |
+| `class_archive` | an archive of classes, from which the JVM starts faster |
+| `daemon` | the process from which Spark forks its Python workers |
+| `folders` | whether executors see the folders of this machine |
+| `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
+| `batches` | a batch as one job, with either exchange; a small one in this process |
+| `binlog` | binlog files as a Spark data source |
+"""

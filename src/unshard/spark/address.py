@@ -1,4 +1,7 @@
-"""Interprets the URL of a Spark master, and checks that something listens there. Pure, except for `check_reachable`."""
+"""The URL of a Spark master, and the checks before a session: something listens there, and Java is installed.
+
+Pure, except for `check_reachable` and `check_java`.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +79,6 @@ def _places(master: str) -> Iterator[tuple[str, int]]:
         host, colon, port = place.rpartition(":")
         with suppress(ValueError):
             yield (host, int(port)) if colon else (place, _CONNECT_PORT)
-
-
-# The check for a Java to start Spark with.
 
 
 def check_java(master: str) -> None:

@@ -1,4 +1,10 @@
-"""Runs a batch as one Spark job, by either exchange; a small one in the driver's process."""
+"""Runs a batch as one Spark job, by either exchange; a small one in the driver's process.
+
+The two exchanges run the same steps of `unshard.sync.steps.pipeline`, and give the same chunks for the same plan.
+With keep-own, every task decodes the whole range and keeps the rows of its own partitions: one stage, and no row is
+sent. It suits one or two machines, where decoding is far cheaper than sending rows. With shuffle, every task decodes
+one range, and rows are sent to their partition by `repartitionById`. It suits many slots.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +42,6 @@ def wait() -> None:
     from pyspark import BarrierTaskContext
 
     BarrierTaskContext.get().barrier()
-
-
-# The two exchanges run the same steps of `unshard.sync.steps.pipeline`, and give the same chunks for the same plan.
-# With keep-own, every task decodes the whole range and keeps the rows of its own partitions: one stage, and no row is
-# sent. It suits one or two machines, where decoding is far cheaper than sending rows. With shuffle, every task decodes
-# one range, and rows are sent to their partition by `repartitionById`. It suits many slots.
 
 
 _ENCODED = (

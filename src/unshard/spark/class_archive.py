@@ -1,4 +1,4 @@
-"""Writing of the class archive from which the JVM of every session loads Spark's classes.
+"""Writes the class archive from which the JVM of every session loads Spark's classes.
 
 Run it with `python -m unshard.spark.class_archive`, or with a folder as argument, into which it then writes.
 
@@ -6,7 +6,7 @@ Without it each start loads some ten thousand classes from 280 jars, one by one,
 `make setup` runs this module once.
 
 Spark names one jar twice in its class path. Java 17 accepts an archive for such a path. Java 21 writes one and then
-refuses it ("shared class paths mismatch"); no archive is kept there, and a start takes some seconds longer.
+refuses it ("shared class paths mismatch"); no archive is used there, and a start takes some seconds longer.
 """
 
 from __future__ import annotations

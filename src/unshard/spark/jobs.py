@@ -1,7 +1,8 @@
-"""Runs tasks in Spark, and tags running jobs so that another thread can end them.
+"""Runs lists of tasks as Spark jobs, one task for each payload, with the results in order.
 
-Checks whether Spark still answers, turns a job's exception into an error of the catalogue, and surveys the executors:
-how many tasks they run at a time, and whether they have the same versions as this process.
+Jobs are tagged, so that another thread can end them. The module checks whether Spark still answers, turns a job's
+exception into an error of the catalogue, and surveys the executors: how many tasks they run at a time, and whether they
+have the same versions as this process.
 """
 
 from __future__ import annotations
@@ -79,9 +80,6 @@ def root_cause(text: str) -> str:
     return (errors or lines or [""])[-1].strip()[:500]
 
 
-# Jobs: how their tasks are run, and how another thread ends them.
-
-
 @contextmanager
 def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
     """Tag the jobs that this thread starts within the block, so that `interrupt` can end them; None: no tag."""
@@ -109,9 +107,6 @@ def interrupt(spark: SparkSession, tag: str) -> None:
             spark.interruptTag(tag)
     elif lives(spark):
         spark.sparkContext.cancelJobsWithTag(tag)
-
-
-# Work that is sent to Spark: a list of payloads, one task each, with the results in order.
 
 
 Task = Callable[[bytes], bytes]
@@ -210,9 +205,6 @@ def bring_home(counted: Iterable[bytes]) -> None:
 
 def _name(task: Task) -> str:
     return getattr(task, "__name__", type(task).__name__)
-
-
-# Surveys the executors: how many tasks they run at a time, and whether they have the same versions as this process.
 
 
 WAIT_SECONDS = 120.0

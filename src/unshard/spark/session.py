@@ -260,9 +260,6 @@ def gateway_log_to(path: Path) -> Iterator[None]:
         handler.close()
 
 
-# Runs a first job that does nothing, so that the first real job is not slowed by Spark's start.
-
-
 def warm(session: Session) -> None:
     """Run one empty task for each slot. Raises EngineError as every job does."""
     run_tasks(session, [b""] * slots(session), _imported)

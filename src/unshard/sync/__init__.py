@@ -1,14 +1,18 @@
-"""The sync unit: follow the relay log and apply it exactly once.
+"""The sync unit: follows the relay log and applies it batch by batch, exactly once.
 
-| what | where |
+`batch` is for driver and executors, `steps` for executors; all else runs on the driver.
+
+| module | contents |
 |---|---|
-| the loop | `unit`; an operator's decisions in `operate`; its status in `status` |
-| one batch of rows | `rows`, with `throttle` |
-| what comes next in the relay log; open batches, prepared XA transactions, fail-over | `source_log` |
-| from a range of the log to the plan of a batch | `planning` |
-| the plan and the counts that driver and executors share | `batch` |
-| the steps of a batch on the executors | `steps`: `pipeline` has their order |
-| checkpoints, open batches, safe mode | `checkpoint` |
-| DDL and other statements | `statements` |
-| sharding DDL, its re-sync, and rows that move between shards | `sharding` |
+| `unit` | the loop, which decides what comes next |
+| `source_log` | the relay log as work: the next rows or statement |
+| `rows` | one batch of rows: planned, stored, run, closed |
+| `planning` | from a range of the log to the plan of a batch |
+| `batch` | the plan of a batch, its stored form, its counts and limits |
+| `steps` | the steps of a batch, from bytes of the log to rows in the target |
+| `checkpoint` | claims, open batches, checkpoints, safe mode |
+| `statements` | DDL and other statements |
+| `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
+| `operate` | operators at a start and at a stop |
+| `status` | the figures for the status line and `query-status` |
 """

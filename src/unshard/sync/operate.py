@@ -1,4 +1,4 @@
-"""Operators around a start and a stop: what becomes of an open statement batch, and where the next one is needed.
+"""Operators at a start and at a stop: the fate of an open statement batch, and the place of the next operator.
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|

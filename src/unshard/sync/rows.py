@@ -61,9 +61,6 @@ class Flow:
         return replace(self, budget_bytes=max(SMALLEST_BYTES, min(LARGEST_BYTES, wanted)))
 
 
-# The batches.
-
-
 @dataclass(slots=True)
 class RowBatches:
     """Applies one source's row changes. Used by the sync unit's thread.

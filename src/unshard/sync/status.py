@@ -1,4 +1,11 @@
-"""The status of a sync unit: the figures behind the status line and `query-status`."""
+"""The status of a sync unit: the figures of the status line and `query-status`, the lag among them.
+
+The lag is in seconds of the source's own clock. Two things show as of which moment the target has everything: the
+commit time of the last transaction that was applied, and a *sighting*: at that time the source's log ended here, and
+the target has reached that position since. Lag is the source's time now less that moment. It is 0 only while a fresh
+sighting says that nothing lies ahead, and unknown (None) before anything shows the moment or the source's clock.
+Silence is never 0: a source that can't be asked may have gone on.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +18,6 @@ from unshard.api.status import UnresolvedGroup
 from unshard.metrics import METRICS, Distribution, Histogram
 from unshard.model.position import Location, Position
 from unshard.sync.batch.row_counts import Account, RowCounts
-
-# How far the target is behind its source, in seconds of the source's own clock.
-#
-# Two things tell as of which moment the target has everything: the commit time of what was applied last, and a
-# *sighting*: at that time the source's log ended here, and the target has reached that place since. Lag is the source's
-# time now less that moment. It is 0 only while a fresh sighting says that nothing lies ahead, and unknown (None) before
-# anything tells the moment or the source's clock. Silence is never 0: a source that can't be asked may have gone on.
-
 
 FRESH_SECONDS = 6.0
 """How long a sighting may stand for the source's present state: some more than the time between two."""
@@ -127,7 +126,7 @@ class FailOver:
 
 @dataclass(frozen=True, slots=True)
 class SyncReading:
-    """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
+    """One reading. `lag_seconds` is None while it is unknown (`Lag`); `rows` counts applied changes.
 
     `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
     unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.

@@ -1,4 +1,4 @@
-"""The sync unit: follow one source's relay log and apply it batch by batch, exactly once.
+"""The sync unit: follows one source's relay log and applies it batch by batch, exactly once.
 
 With `delivery: at-least-once` batches have no plan and no receipts in the target, and the checkpoint moves once an
 interval; what was applied after it is applied again after a crash, in safe mode (`checkpoint.safe_mode`).

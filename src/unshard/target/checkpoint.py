@@ -1,4 +1,4 @@
-"""The checkpoint: how far a source is applied, its tables' structures there, and what is begun in its log there.
+"""The checkpoint: how far a source is applied, its tables' structures there, and the open work in its log.
 
 The checkpoint has DM's table and columns. `table_info` of the global row, which is null in DM's rows, shows who wrote
 the row. The location in a row of DM, or in ours of `at-least-once` delivery, may be earlier than what the target holds;
@@ -15,6 +15,13 @@ session with the ghost's schema.
 XA transactions that are prepared in the source and neither committed nor rolled back there yet have a row each. It is
 written with the checkpoint that passes the prepare, and deleted with the one that passes the commit or rollback. So the
 rows are exactly the transactions that are prepared at the checkpoint.
+
+The server to which a source's binlog names belong (those in its checkpoint, its open batch and its prepared
+transactions) is recorded at a task's first contact with its source. It changes in the transaction that translates those
+names when the source has failed over to another server.
+
+Unfinished work of DM in its tables, which a task that takes over from DM can't continue, is refused
+(`refuse_unfinished`).
 """
 
 from __future__ import annotations
@@ -161,13 +168,6 @@ def _place(location: Location | None) -> tuple[str, int, str]:
     return location.position.file, location.position.offset, location.gtid
 
 
-# The server to which a source's binlog names belong: those in its checkpoint, its open batch and its prepared
-# transactions.
-#
-# Written at a task's first contact with its source, and changed in the transaction that translates those names when
-# the source has failed over to another server.
-
-
 def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
     """Return the recorded server (`mysql.flavour.identify`), or None."""
     with connection.cursor() as cursor:
@@ -179,9 +179,6 @@ def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
 def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None:
     """Record a server, in the caller's transaction. May run twice."""
     cursor.execute(f"REPLACE INTO {meta.upstream} (source, uuid) VALUES (%s, %s)", (source, uuid))
-
-
-# The tracked structure of one table in the checkpoint: read, and set by a human.
 
 
 def structure_of(connection: Any, meta: MetaTables, source: str, name: TableName) -> Table | None:
@@ -230,9 +227,6 @@ def _refuse_begun(cursor: Any, meta: MetaTables, source: str) -> None:
         raise DdlError("DDL-032", Where(source))
 
 
-# DM's unfinished work in its tables, which a task that takes over from DM can't continue.
-
-
 _UNFINISHED = (("syncer_sharding_meta", "source_id", "a DDL of merged tables has not reached all of them"),)
 
 
@@ -265,9 +259,6 @@ def _exists(connection: Any, meta: MetaTables, suffix: str) -> bool:
         (meta.schema, f"{meta.task}_{suffix}"),
     )
     return bool(found)
-
-
-# Statements that ran on ghost tables of online DDL and wait for their RENAME: DM's table, and DM's form of a row.
 
 
 def load_records(connection: Any, meta: MetaTables, source: str) -> dict[TableName, tuple[Kept, ...]]:
@@ -303,9 +294,6 @@ def _kept(schema: str, form: Any) -> tuple[Kept, ...]:
     if "kept" in form:
         return tuple(Kept.from_dict(one) for one in form["kept"])
     return tuple(Kept(sql, Context(schema)) for sql in form["ddls"])
-
-
-# XA transactions that are prepared in a source and neither committed nor rolled back there yet.
 
 
 @dataclass(frozen=True, slots=True)

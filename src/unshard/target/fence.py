@@ -25,7 +25,7 @@ step of its intent (a random word, stored with the intent before it is run).
 | can an earlier process still run one? | no session executes a statement with the mark, no such job is running |
 
 The server has a whole packet before its first statement runs, so a process that freezes, however long, can't stop
-between the query and the statement. GET_LOCK and KILL are not used: TiDB releases a lock that is held for an hour, and
+between the query and the statement. GET_LOCK and KILL are not used: TiDB releases a lock after an hour, and
 KILL may cancel the job of a session or leave it running.
 """
 
@@ -161,9 +161,6 @@ def _check(connection: Any, meta: MetaTables, source: str, epoch: int) -> None:
 
 def _idle(connection: Any, seconds: int) -> None:
     rows(connection, f"SET SESSION wait_timeout = {seconds}")
-
-
-# DDL on a TiDB target: each statement runs once, although a job of TiDB outlives its session and its server.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,9 @@
-"""The tables that Unshard keeps in the target's `meta-schema`: DM's own, those of the receipts, and prepared XA.
+"""The tables of a task in the target's `meta-schema`: DM's own, those of the receipts, and those of sharding DDL.
 
 Names and columns of `<task>_syncer_checkpoint` are DM's, so that DM's users find what they know.
+
+`forget_task` drops everything that the target has on record of one task, after which its next start is its first. Only
+the record of the target tables that the task has filled stays, for their rows stay too (`target.filled`).
 """
 
 from __future__ import annotations
@@ -347,11 +350,6 @@ class MetaTables:
         except MySQLdb.Error as error:
             if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
                 raise
-
-
-# Dropping everything that the target has on record of one task, after which its next start is its first.
-#
-# Only the record of the target tables that it has filled is kept, for their rows are kept too (`target.filled`).
 
 
 SUFFIXES = (

@@ -1,10 +1,10 @@
-"""Operators: what a human wants done at one position of the log. Kept in the target, so that a restart has them too.
+"""Operators: a user's instruction for one position of the log. Stored in the target, so that a restart has them too.
 
 | state | means |
 |---|---|
-| pending | given; the checkpoint has not passed the position yet |
+| pending | on record; the checkpoint has not passed the position yet |
 | applied | used; written with the checkpoint that passes the position, with that `epoch` and `batch_id` |
-| reverted | taken back, or another one was given for the same position |
+| reverted | taken back, or another one was put on record for the same position |
 | missed | the checkpoint passed the position, and nothing there was what the operator is for |
 
 Rows are never deleted: they are the record of who did what.

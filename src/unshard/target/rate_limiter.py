@@ -1,4 +1,4 @@
-"""The limits of a target that all its writers (tasks, sources, processes) share, kept by the target itself.
+"""The limits of a target that all its writers (tasks, sources, processes) share, stored in the target itself.
 
 A transaction waits for one of `connections` named locks of the server; a process that dies loses its connection, and
 with it the lock. Rows are paid for after the transaction that wrote them: a row of the meta schema holds the time up to

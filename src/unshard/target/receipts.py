@@ -1,4 +1,4 @@
-"""Receipts: how a batch is applied exactly once (design, section 3).
+"""Receipts: how a batch is applied exactly once.
 
 | step | who | in one transaction |
 |---|---|---|

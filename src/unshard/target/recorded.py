@@ -1,4 +1,7 @@
-"""The target's records of a source: its progress, its open batch and the ledger. Read by anybody, any time."""
+"""The target's records of a source: its progress, its open batch and the ledger. Read by anybody, any time.
+
+An error that stops a source's sync has one row, with its place and reason, until the source's next start.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,6 @@ from unshard.target.checkpoint import load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.operators import Operator, load_operators
 from unshard.target.row_counts import COUNTS
-
-# Where and why an error stopped a source's sync: one row for each source until its next start.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""The ledger in the target: the counts of what became of all changes so far, by source and table."""
+"""The ledger in the target: the number of changes by source, table and outcome.
+
+Changes of an open batch that found no row are recorded by the transactions that applied their chunks. A later attempt
+skips those chunks and could not count them again. The records are deleted when their batch is closed.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,6 @@ def add_left_out(
         f" ON DUPLICATE KEY UPDATE {column} = {column} + VALUES({column})",
         [(source, name, rule[:LONGEST_RULE], count) for (name, rule), count in sorted(counts.items())],
     )
-
-
-# Changes of an open batch that found no row, recorded by the transactions that applied their chunks.
-#
-# A later attempt skips those chunks and could not count them again. The records are deleted when their batch is closed.
 
 
 Missed = Mapping[tuple[int, int], Mapping[str, tuple[int, str]]]

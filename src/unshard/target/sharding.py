@@ -8,6 +8,10 @@
 
 A writer first locks all rows of `shard_source`, so that writers come one after the other; their changes commit with the
 checkpoint of the caller's transaction.
+
+Unresolved sharding groups of a source are in DM's table `<task>_syncer_sharding_meta`, with data of our own form: one
+row for each source table and one, `is_global`, for the group; none for a group without tables. They change in the
+transaction that moves the checkpoint, so they always describe the state at that location.
 """
 
 from __future__ import annotations
@@ -224,12 +228,6 @@ def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> Non
             )
 
 
-# Unresolved sharding groups of a source: DM's table `<task>_syncer_sharding_meta`, with data of our own form.
-#
-# One row for each source table and one, `is_global`, for the group; none for a group without tables. They change in the
-# transaction that moves the checkpoint, so they always describe the state at that location.
-
-
 _COLUMNS = "source_id, target_table_id, source_table_id, active_index, is_global, data"
 
 
@@ -301,9 +299,6 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
 def _id(name: TableName) -> str:
     """Return DM's name of a table in these rows."""
     return name.quoted
-
-
-# The merged tables of a task in optimistic mode: rows of `<task>_shard_merged`, which all of its sources share.
 
 
 Step = Callable[[MergedTable], MergedTable]

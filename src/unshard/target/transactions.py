@@ -1,4 +1,6 @@
-"""The begin of a transaction that writes rows, and the end of one that a process has left silent.
+"""Transactions on the target: their begin, their retries, and the end of one that a process has left silent.
+
+An operation is tried again under the one policy (`unshard.retry`, `mysql.failures`).
 
 On TiDB the first attempt is optimistic.
 
@@ -35,9 +37,6 @@ from unshard.mysql.failures import Failure, ends_connection, failure_of
 from unshard.mysql.target_session import IDLE_SECONDS
 from unshard.mysql.tidb import is_tidb, of_all_servers
 from unshard.retry import ATTEMPTS, retrying
-
-# An operation on the target, tried again under the one policy (`unshard.retry`, `mysql.failures`).
-
 
 GIVEN_UP = "SYNC-005"
 TOO_LARGE = "TARGET-007"
@@ -158,9 +157,6 @@ def in_transaction(connection: Any, transaction: Callable[[bytes], T], *, may_be
     return transaction(BEGIN)
 
 
-# Rows that several processes insert at the same time, each without knowing of the others.
-
-
 _DUPLICATE = 1062
 _ATTEMPTS = 5
 
@@ -179,9 +175,6 @@ def upsert(cursor: Any, statement: str, values: Any) -> None:
         except MySQLdb.IntegrityError as error:
             if error.args[0] != _DUPLICATE or attempt == _ATTEMPTS:
                 raise
-
-
-# End the task's sessions that are silent in a transaction on TiDB, which before 7.6 ends none itself.
 
 
 LOCK_WAIT = 1205

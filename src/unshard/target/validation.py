@@ -1,6 +1,6 @@
 """The target's records of continuous validation: DM's four tables, and two of ours.
 
-| table | one row a | gone |
+| table | one row for each | deleted |
 |---|---|---|
 | `validator_checkpoint` | source: whether it validates, how far it is | with the task's records |
 | `validator_changed_key` | part of a batch: keys that it changed, not looked at yet | once they have been looked at |

@@ -87,9 +87,6 @@ def drop_parts(cursor: Any, meta: MetaTables, numbers: Iterable[int]) -> None:
     cursor.execute(f"DELETE FROM {meta.named('validator_changed_key')} WHERE id IN ({listed})")
 
 
-# Progress of comparing the rows of the full load: `<task>_validator_full_load` has a row for each target table.
-
-
 _TABLE = "validator_full_load"
 
 

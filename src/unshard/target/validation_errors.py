@@ -207,9 +207,6 @@ def _among(numbers: Sequence[int] | None) -> str:
     return f" AND id IN ({', '.join(str(int(number)) for number in numbers)})" if numbers else " AND FALSE"
 
 
-# Questions between the validators of a task: whether another source has a row that only the target has.
-
-
 class RowAnswer(IntEnum):
     """OPEN: not answered yet. LACKS: the source has no such row. ANSWERS: it has it, or does not know."""
 

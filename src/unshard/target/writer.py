@@ -1,4 +1,4 @@
-"""Connections that write rows: one for each worker process and partition, kept while they work."""
+"""Connections that write rows: one for each worker process and partition, open while they work."""
 
 from __future__ import annotations
 

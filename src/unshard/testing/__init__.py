@@ -1,1 +1,20 @@
-"""Throwaway servers, workloads and comparisons, for tests, bench and demo; for tests alone: `tests/support`."""
+"""Throwaway servers, workloads and comparisons, for tests, bench and demo; for tests alone: `tests/support`.
+
+| module | contents |
+|---|---|
+| `cache` | the cache of everything that is fetched or made once |
+| `guard` | child processes that end with their parent |
+| `servers` | throwaway MariaDB servers |
+| `tidb_server` | throwaway TiDB servers |
+| `cluster` | a throwaway cluster of masters and workers |
+| `spark_cluster` | a throwaway Spark cluster |
+| `proxy` | a TCP proxy that cuts, stalls and damages connections |
+| `shapes` | kinds of test tables |
+| `type_cases` | column types with values that must arrive unchanged |
+| `workload` | seeded random work on shard tables |
+| `hold` | batches blocked by locked rows |
+| `compare` | source tables compared with the target table |
+| `applied_once` | the check that each change was applied exactly once |
+| `binlog_count` | the row changes in a server's own binlog |
+| `tidb_history` | the versions of rows in a TiDB |
+"""

@@ -1,6 +1,7 @@
-"""Throwaway MariaDB servers, of the version that is installed on this machine by Debian's package.
+"""Throwaway database servers: their base, and MariaDB of the version that Debian's package installs on this machine.
 
-The database programs of this machine are found even outside of an ordinary user's PATH (`/usr/sbin`).
+A server has a temporary folder and a loopback port, which are removed with the process that started it. The database
+programs of this machine are found even outside of an ordinary user's PATH (`/usr/sbin`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,6 @@ import MySQLdb
 from unshard.mysql.connection import Endpoint
 from unshard.testing.cache import cache_folder, made_once, short_sum
 from unshard.testing.guard import GuardedProcess
-
-# The base of all throwaway database servers: a temporary folder and a loopback port, removed with the process that
-# started it.
-
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -326,9 +323,6 @@ def _install(fresh: Path) -> None:
         )
     if made.returncode != 0:
         raise ServerBootError(f"mariadb-install-db failed:\n{made.stdout[-2000:]}{made.stderr[-2000:]}")
-
-
-# Finds the database programs of this machine, even outside of an ordinary user's PATH (`/usr/sbin`).
 
 
 _PACKAGES = {

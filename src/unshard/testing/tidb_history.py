@@ -7,6 +7,8 @@ embedded store that `tools/tidb/build` makes.
 
 A transaction leaves one version of a row, however many changes of it the transaction carried. So a history is compared
 with the source's log row by row, in order (`walks`), and not change by change.
+
+Values are formatted as `mariadb-binlog -v` writes them in a row image.
 """
 
 from __future__ import annotations
@@ -28,9 +30,6 @@ from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import connect
 from unshard.testing.binlog_count import Image
 from unshard.testing.tidb_server import TidbServer
-
-# Formats a value in a query's result as `mariadb-binlog -v` writes it in a row image.
-
 
 _BITS = {FIELD_TYPE.TINY: 8, FIELD_TYPE.SHORT: 16, FIELD_TYPE.INT24: 24, FIELD_TYPE.LONG: 32, FIELD_TYPE.LONGLONG: 64}
 

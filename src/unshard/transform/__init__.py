@@ -1,1 +1,15 @@
-"""Filter, route and map rows and names. Pure."""
+"""Rules that filter, route and map rows and names. Pure.
+
+| module | contents |
+|---|---|
+| `source_rules` | all rules of one source that decide by name |
+| `pattern` | names matched with patterns |
+| `block_allow` | the block-allow list |
+| `online_tables` | helper tables of gh-ost and pt-online-schema-change |
+| `event_filter` | the binlog event filter |
+| `expressions` | expression filters |
+| `route` | the route of a source table |
+| `column_mapping` | column mappings |
+| `extract` | columns filled from the names of a source |
+| `sql_literals` | values of a column as SQL literals |
+"""

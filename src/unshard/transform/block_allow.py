@@ -1,4 +1,4 @@
-"""The schemas and tables that are migrated at all.
+"""The block-allow list: the schemas and tables that are migrated at all.
 
 ============  ====================================================================
 a schema      a system schema never passes; ``do-dbs``, when set, has to match;

@@ -1,4 +1,6 @@
-"""The binlog event filter: which row changes and which statements are left out, or stop the task.
+"""The binlog event filter, by which row changes and statements are left out or stop the task.
+
+`RowFilter` is the interface through which step *filter* asks any rule that leaves out rows by their kind or values.
 
 The rules for a table are ordered as in DM. Those without a table pattern come first. Of two patterns the first
 character in which they differ decides: `*` comes before `?`, that before a set, that before the character itself; but a
@@ -28,8 +30,6 @@ from unshard.config.rules import FilterRule
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.transform.pattern import Pattern
-
-# The interface through which step *filter* asks a rule that leaves out rows by their kind or values.
 
 
 class RowFilter(Protocol):

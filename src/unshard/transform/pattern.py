@@ -1,4 +1,7 @@
-"""Names against patterns: the matching side of `unshard.config.patterns`."""
+"""Names matched with patterns: the matching side of `unshard.config.patterns`.
+
+Of the rules for a table, those with a table pattern come before schema rules; two of one level must not match.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,6 @@ def _expression(token: Token) -> str:
 
 def _ranges(token: OneOf) -> str:
     return "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in token.ranges)
-
-
-# The rule for a table: rules with a table pattern come before schema rules; two of one level must not match.
 
 
 class PatternRule(Protocol):

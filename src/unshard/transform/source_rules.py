@@ -45,9 +45,6 @@ class TableFilter:
         return False, ""
 
 
-# Which tables of a source a subtask takes: the one answer for dump, load, sync and the checks before them.
-
-
 def online_tables(config: SubtaskConfig) -> OnlineTables:
     """Return the helper tables of online DDL; none where `online-ddl` is false."""
     return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
@@ -91,9 +88,6 @@ def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:
     copied = dumped(config) if config.mode in ("full", "all", "dump") else None
     followed = allow_list(config).allows if config.mode in ("incremental", "all") else None
     return lambda name: any(takes(name) for takes in (copied, followed) if takes is not None)
-
-
-# All rules of a source that decide by name.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,16 @@
 """Continuous validation: rows that change are compared on both ends while the task runs.
 
-| step | where | what |
-|---|---|---|
-| report | `sync/steps/report_keys.py` | tasks of a batch report which keys of the target they change |
-| keep | `target/validation_backlog.py` | the keys commit with the checkpoint of the batch |
-| look first | `compare/executor/changed.py` | which of these keys differ |
-| look at the full load | `full_load.py`, `compare/executor/chunk.py` | which loaded rows differ, range by range |
-| judge | `judge.py`, `compare/chase.py` | those keys again, once the target has what was seen in the source |
-| tell | `target/validation_errors.py` | rows that differ are errors, until a later look finds them right |
+Spark tasks report the keys that they change (`sync/steps/report_keys.py`). These commit with the batch's checkpoint
+(`target/validation_backlog.py`). Keys that differ are looked at again by the functions of `compare`. Rows that differ
+are on record in the target (`target/validation_errors.py`) until a later look finds them right.
+
+| module | contents |
+|---|---|
+| `on_demand` | the validator of a subtask, built when it is wanted |
+| `validator` | the thread of one source's validator, and its status |
+| `tables` | the plan of how the tables are compared |
+| `first_look` | a first look at the keys that batches have changed |
+| `full_load` | the rows of the full load, compared range by range |
+| `judge` | keys that differed, looked at until each is decided |
+| `verdicts` | verdicts on record, and questions between the sources |
 """

@@ -1,7 +1,7 @@
 """The continuous validator of one source: a thread beside the sync, and its status.
 
 Its state is in the target, so that a restart goes on where it was. Whether it runs is there too: a verb writes it, and
-the worker is told to look.
+the validator then reads it again.
 """
 
 from __future__ import annotations

@@ -1,1 +1,18 @@
-"""The HTTP face of master and worker: routes, TLS, tokens, the audit log."""
+"""HTTP of master and worker: routes, TLS, tokens, the audit log.
+
+| module | contents |
+|---|---|
+| `server` | the server: socket, TLS, limits of a request, stop |
+| `tls` | TLS between the processes of a cluster |
+| `tokens` | the caller of a request |
+| `guard` | the role that each route needs |
+| `audit` | the audit log |
+| `leader` | requests passed on to the leader |
+| `answers` | answers with errors, lists and results of verbs |
+| `observe` | `/metrics`, settings, the log level |
+| `master_app` | the routes of a master: verbs of ctl, heartbeats |
+| `rest` | DM's REST API |
+| `page` | the page for browsers |
+| `links` | the calls between masters and workers |
+| `worker_app` | the routes of a worker |
+"""

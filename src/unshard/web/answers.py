@@ -43,9 +43,6 @@ def refusal(error: UnshardError) -> JSONResponse:
     return JSONResponse(body, status, headers)
 
 
-# How REST answers: a list with its length, and what a verb refuses as an error of HTTP.
-
-
 def listed(items: Iterable[Any]) -> dict[str, Any]:
     """Return a list in DM's form: `total` and `data`."""
     data = list(items)

@@ -1,7 +1,7 @@
 """The audit log: who asked to change what, from where, when, and what came of it. One JSON object a line.
 
-A request is written before it is carried out and again when it is answered, with the same `id`; one without an answer
-died on the way. What can't be written is not carried out. No body is ever written, only names from it.
+A request is written before it runs and again when it is answered, with the same `id`; one without an answer
+died on the way. A request that can't be written does not run. No body is ever written, only names from it.
 """
 
 from __future__ import annotations

@@ -110,9 +110,6 @@ def _fault(error: Exception) -> str:
     return "it answers in a form of another version" if isinstance(error, ValidationError) else repr(error)[:200]
 
 
-# The master's way to a worker, over HTTP.
-
-
 WAKE_SECONDS = 2.0
 """How long a worker may take over what it does at once."""
 

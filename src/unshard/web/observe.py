@@ -1,4 +1,4 @@
-"""The routes of a process's own state: `/metrics` for Prometheus, its settings, the level of its log."""
+"""The routes of a process's own state: `/metrics` for Prometheus, its settings, the level of its log, its audit log."""
 
 from __future__ import annotations
 
@@ -73,9 +73,6 @@ def change_level(name: str) -> None:
         log.set_level(name)
     except ValueError as error:
         raise ClusterError("CLUSTER-070", values={"levels": ", ".join(log.LEVELS)}) from error
-
-
-# The audit log over HTTP.
 
 
 def audit_routes() -> APIRouter:

@@ -1,4 +1,4 @@
-"""An application served: the socket, TLS, who may call, bounds, and a stop that lets answers out.
+"""The HTTP server of a process: socket, TLS, access, limits of a request, and a stop that lets answers out.
 
 server = WebServer(app, config, "127.0.0.1:0")   # binds; raises ClusterError 050 to 052, ConfigError
 server.start()                                   # serves in a thread of its own
@@ -31,9 +31,6 @@ from unshard.web.guard import role_of, routes_of
 from unshard.web.page.door import PageDoor
 from unshard.web.tls import common_name, server_context
 from unshard.web.tokens import CERTIFICATE, Access, Authenticated
-
-# Bounds of one request: the length of its body, the time that the body takes to come, the time of the whole.
-
 
 BODY_SECONDS = 30.0
 

@@ -202,9 +202,6 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
 
 
-# Whether a process of the cluster answers at all: looked at before a request that may take long is put to it.
-
-
 ALIVE_SECONDS = 2.0
 """How long an answer may take; its server gives it without a thread or a database."""
 

@@ -1,4 +1,4 @@
-"""The HTTP face of a worker: what its master asks of it (`WorkerLink`). It decides nothing."""
+"""The routes of a worker: the requests of its master (`WorkerLink`). It decides nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,19 @@
-"""A worker's side: one source, its relay, and the subtask of each of its tasks, a chain of units.
+"""The worker: one source, its relay, and a subtask for each of its tasks.
 
-`agent` obeys the master, `source_worker` and `subtask_runner` hold what it asks for, `build` wires a subtask of its
-config, and `subtask` runs its units. `report` and `metrics` only read.
+| module | contents |
+|---|---|
+| `agent` | the worker: heartbeats to the master, and the orders in the answers |
+| `source_worker` | one source: the relay and the subtasks that the orders ask for |
+| `subtask_runner` | one subtask with its thread, from order to order |
+| `build` | a subtask's config made into its units |
+| `start` | the location at which a subtask starts |
+| `source_facts` | facts of a source before a start: its tables by the rules, its clock |
+| `engine` | the one Spark session of the process |
+| `subtask` | a subtask: relay, dump, load, sync, in that order |
+| `shared_relay` | one relay for all subtasks of a source |
+| `purging` | the deletion of relay files that no subtask needs |
+| `auto_resume` | the times at which a paused subtask resumes by itself |
+| `status` | the stages of a subtask, and a reading of it |
+| `report` | readings in the API's forms |
+| `metrics` | samples for `/metrics` |
 """

@@ -1,4 +1,4 @@
-"""A worker: it beats to the master, and does what the answers say.
+"""The worker of a cluster: it sends heartbeats to the master, and carries out the orders in the answers.
 
 | what happens | then |
 |---|---|
@@ -224,9 +224,6 @@ class Agent:
     @property
     def _log(self):  # type: ignore[no-untyped-def]
         return logger("worker", worker=self.name)
-
-
-# The newest lines of this process's log in the API's form.
 
 
 _NAMED = frozenset({"level", "logger", "event", "task", "source"})

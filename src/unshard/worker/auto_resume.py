@@ -1,4 +1,4 @@
-"""Auto-resume: when something that an error has paused goes on by itself, and which errors it is no use after. Pure.
+"""Auto-resume: when a unit that an error has paused goes on by itself, and after which errors it does not. Pure.
 
 The waits are DM's: `backoff-min`, then each time `backoff-factor` longer up to `backoff-max`, drawn at random from
 its upper half with `backoff-jitter`; after `backoff-rollback` without a new error the next one is a step shorter.

@@ -1,4 +1,4 @@
-"""A subtask's config becomes its units: every unit is wired here, and only here."""
+"""Builds the units of a subtask from its config: every unit is wired here, and only here."""
 
 from __future__ import annotations
 

@@ -198,9 +198,6 @@ def _share(done: float, total: float) -> str:
     return f"{min(100.0, 100 * done / total):.2f} %" if total else ""
 
 
-# The copy by table, with a revision for each change, so that who asks again gets only what is new.
-
-
 @dataclass(slots=True)
 class CopiedTables:
     """One subtask's tables as they were reported last. `route` gives the target of a table. Any thread may ask."""

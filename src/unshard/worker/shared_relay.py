@@ -4,12 +4,12 @@
 |---|---|
 | a subtask begins | its reader joins; the relay is started where it doesn't run |
 | it needs files from before those that are there | they are fetched beside (`relay.backfill`); nobody else waits |
-| it ends | its reader leaves; with the last one the relay stops, unless it is to be kept |
+| it ends | its reader leaves; with the last one the relay stops, unless it is to run on |
 | another server answers | the readers get RELAY-008, one by one, and join the relay of the new server |
 | the relay is paused | readers that have come to its end wait |
 | an error stops it | its readers get the error, and leave; the first to come back begins it anew, at its own position |
 
-A reader stays with the relay of the server that it was given: the rest of it can be read to its end, and names of two
+A reader stays with the relay of the server with which it began: the rest of it can be read to its end, and names of two
 servers never meet.
 """
 

@@ -1,6 +1,7 @@
 """Facts of a source before anything is done: the effect of its rules on the present tables, and its clock.
 
-The source's own clock converts a local time of its time zone to UTC.
+The source's own clock converts a local time of its time zone to UTC. Statements of a source depend on further settings
+of its server (`read_traits`).
 """
 
 from __future__ import annotations
@@ -113,9 +114,6 @@ def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str)
     return Marks((mapping.source_column, mapping.target_column), (mapping.mark, *extracted), bool(extracted))
 
 
-# The source's own clock: what a local time of its time zone is in UTC.
-
-
 _SHIFTS = (0, 1800, -1800, 3600, -3600, 7200, -7200)
 """By how many seconds clocks are set forth and back: another moment of the same local time is so far away."""
 
@@ -140,9 +138,6 @@ def utc_of(endpoint: Endpoint, local: str) -> str | None:
 
 def _text(found: object) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
-
-
-# What a source's statements take from their server.
 
 
 _OFFSET_OF_SYSTEM = """

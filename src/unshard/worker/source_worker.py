@@ -1,7 +1,7 @@
-"""Orders that can't be read: each becomes a subtask that reports the reason.
+"""One source in a worker: its relay, shared by its tasks, and a subtask for each of them, by the master's orders.
 
-This worker can't read an order of a master of a later version. The master can't read an order whose stored file is
-damaged.
+An order that can't be read becomes a subtask that reports the reason. This worker can't read an order of a master of a
+later version. The master can't read an order whose stored file is damaged.
 """
 
 from __future__ import annotations
@@ -80,9 +80,6 @@ class RefusedSubtask:
         """Return the status in the form of `query-status`."""
         result = ProcessResult(errors=(self.error,), detail="goes on by itself once its order can be read")
         return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result)
-
-
-# One source in a worker: its relay, shared by its tasks, and a subtask for each of them.
 
 
 Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]

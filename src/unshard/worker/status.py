@@ -1,4 +1,19 @@
-"""A subtask's reading: which unit runs and how far it is; and what a server says when a status is asked for.
+"""A subtask's reading: which unit runs and how far it is; its stages; a server's answers for the status.
+
+| from | event | to |
+|---|---|---|
+| New | run | Running |
+| Running | fail: its unit has ended by an error | Paused |
+| Running | finish: its last unit has ended | Finished |
+| New, Running | pause | Pausing, from New at once Paused |
+| Pausing | rest: its unit has ended | Paused |
+| Paused | resume | Resuming |
+| Resuming | run: its unit works again | Running |
+| any but Stopped | stop | Stopping, at once Stopped where nothing works |
+| Stopping | rest | Stopped |
+
+A stop overtakes a pause. An event that the table doesn't have for a stage leaves the stage as it is: both sides may say
+a thing twice.
 
 A server is asked at most every few seconds, on a connection of its own. `UpstreamWatch`: how far the source is ahead.
 `TargetWatch`: for whom a step that takes long waits in the target.
@@ -63,24 +78,6 @@ class SubtaskStatus:
     validation: ValidationReading | None = None
 
 
-# The stages of a subtask and of a relay, and what leads from one to another. Pure.
-#
-# | from | event | to |
-# |---|---|---|
-# | New | run | Running |
-# | Running | fail: its unit has ended by an error | Paused |
-# | Running | finish: its last unit has ended | Finished |
-# | New, Running | pause | Pausing, from New at once Paused |
-# | Pausing | rest: its unit has ended | Paused |
-# | Paused | resume | Resuming |
-# | Resuming | run: its unit works again | Running |
-# | any but Stopped | stop | Stopping, at once Stopped where nothing works |
-# | Stopping | rest | Stopped |
-#
-# A stop overtakes a pause. What a stage doesn't have in the table leaves it as it is: both sides may say a thing
-# twice.
-
-
 class StageEvent(Enum):
     """The requests to a unit (`RUN` to `STOP`), and the events of a unit (the rest)."""
 
@@ -136,9 +133,6 @@ def towards(stage: Stage, wanted: Stage) -> StageEvent | None:
     if wanted is Stage.RUNNING:
         return {Stage.NEW: StageEvent.RUN, Stage.PAUSED: StageEvent.RESUME}.get(stage)
     raise ValueError(f"{wanted} is passed through, never asked for")
-
-
-# What a server says when a status is asked for: asked at most every few seconds, on a connection of its own.
 
 
 REFRESH_SECONDS = 2.0

@@ -1,4 +1,8 @@
-"""The demo's proof: equal rows, and from the target's own record that nothing was applied twice."""
+"""The demo's proof: rows are equal, and by the target's own record nothing was applied twice.
+
+A MariaDB has its record in its binlog. A TiDB has none; there the record is the versions of each row and of the
+receipts. Checkpoints, open batches and the chunks that receipts count are read from outside of the run.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,6 @@ from unshard.testing.binlog_count import Image, RowEvent, as_applied, row_events
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.tidb_history import Receipt, Transaction, Version, receipts, versions
 from unshard.testing.tidb_server import TidbServer
-
-# What the target says of a run from outside: checkpoints, open batches, chunks that their receipts count.
-
 
 _NOT_YET = frozenset({1146, 1049})  # no such table, no such schema
 _OPEN = f"""
@@ -88,11 +89,6 @@ class Watch:
                     raise
                 return []
             return list(cursor.fetchall())
-
-
-# Counts of each chunk, row version and delete that reached the target, from the record that it keeps of them.
-#
-# A MariaDB keeps the record in its binlog. A TiDB has none; there it is the versions of each row and of the receipts.
 
 
 _RECEIPTS = TableName(META, f"{TASK}_apply_partition")

@@ -1,7 +1,7 @@
 """The demo, act by act: fill, copy under writes, kill, go on, stop, compare.
 
 The real command runs as a child: its lines are shown as they come; it is frozen, killed or stopped with all that it
-started.
+started. The output is ASCII where it is no terminal.
 """
 
 from __future__ import annotations
@@ -129,12 +129,6 @@ def _send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
-
-
-# What the demo prints: acts, lines, the table at the end. ASCII where the output is no terminal.
-
-
-# The demo, act by act: fill, copy under writes, kill, go on, stop, compare.
 
 
 def act(console: Console, title: str) -> None:

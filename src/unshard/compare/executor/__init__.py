@@ -1,1 +1,11 @@
-"""The part of a comparison that runs in Spark tasks. It imports nothing of the driver."""
+"""The part of a comparison that runs in Spark tasks. It imports nothing of the driver.
+
+| module | contents |
+|---|---|
+| `chunk` | one range of a table, compared by checksums and then by rows |
+| `changed` | a first look at keys that batches have changed |
+| `look` | a further look at single rows, by key |
+| `rows` | rows of either side as Arrow batches in one form |
+| `canonical` | the one form of values of a column, and digests of rows in SQL |
+| `repair` | statements that make rows of the target equal to those of the sources |
+"""

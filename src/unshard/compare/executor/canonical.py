@@ -164,9 +164,6 @@ def members_known(columns: Sequence[Column]) -> bool:
     return all(column.members for column in columns if column.type in MEMBERS)
 
 
-# SQL with which a server sums up the rows of a range: their number, a sum and an XOR of their digests.
-
-
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii"})
 _CONVERTED = frozenset({"latin1"})
 _LONG = frozenset({"text", "mediumtext", "longtext", "blob", "mediumblob", "longblob"})

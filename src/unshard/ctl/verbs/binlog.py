@@ -110,9 +110,6 @@ def register(table: typer.Typer) -> None:
     table.command("operate-schema", hidden=True)(operate_schema)
 
 
-# The verbs of `binlog-schema`, and dmctl's old form of them.
-
-
 schema = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,

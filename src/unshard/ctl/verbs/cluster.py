@@ -26,9 +26,6 @@ from unshard.config.document import text_of
 from unshard.ctl.session import CtlSession, ask, guarded
 from unshard.ctl.words import source_id, source_ids
 
-# What `operate-source -p` prints: a source file to begin with.
-
-
 SAMPLE_SOURCE = """\
 source-id: "shop-01"             # its name in tasks and commands
 
@@ -61,6 +58,7 @@ from:
 #   expires: 0                   # hours; 0: no limit of age
 #   remain-space: 15             # GB that stay free on the disk
 """
+"""The source file that `operate-source -p` prints, to begin with."""
 
 
 Workers = Annotated[list[str] | None, typer.Argument(metavar="WORKER…", help="DM's old way: on these workers.")]
@@ -176,9 +174,6 @@ def register(table: typer.Typer) -> None:
     table.command("offline-member")(offline_member)
     table.command("operate-leader")(operate_leader)
     table.command("log-level")(log_level)
-
-
-# Verbs of the cluster's members.
 
 
 Names = Annotated[list[str] | None, typer.Option("--name", "-n", metavar="NAME", help="Only these; repeatable.")]

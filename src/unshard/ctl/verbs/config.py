@@ -1,4 +1,10 @@
-"""Verbs that show and carry configurations, and dmctl's old forms of them; and of secrets: passwords and tokens."""
+"""Verbs of configurations, which are shown, exported and imported, and of secrets: encrypted passwords, tokens.
+
+`config export` and `config import` take all tasks and sources as files, in DM's layout: `tasks/<name>.yaml`,
+`sources/<source-id>.yaml`, and `relay_workers.json`, which has for each source the workers whose relay was started by
+name. The files hold passwords as the cluster stores them: only their owner may read them. dmctl's old forms of the
+verbs are here too.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +28,6 @@ from unshard.errors import ClusterError, ConfigError, Where
 
 if TYPE_CHECKING:
     from unshard.ctl.client import MasterClient
-
-
-# `config export` and `config import`: all tasks and sources as files, in DM's layout.
-#
-# `tasks/<name>.yaml`, `sources/<source-id>.yaml`, and `relay_workers.json`, which has the workers whose relay was
-# started by name, for each source. The files hold passwords as the cluster keeps them: only their owner may read
-# them.
 
 
 TASKS, SOURCES, RELAY_WORKERS = "tasks", "sources", "relay_workers.json"
@@ -216,9 +215,6 @@ def register(table: typer.Typer) -> None:
     table.command("get-task-config", hidden=True)(get_task_config)
     table.command("encrypt")(encrypt)
     table.command("token")(token)
-
-
-# Verbs of secrets: passwords for files, tokens for callers.
 
 
 def encrypt(

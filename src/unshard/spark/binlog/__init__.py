@@ -1,4 +1,12 @@
-"""Binlog files as a Spark data source: `spark.dataSource.register(BinlogDataSource)`, then format("binlog")."""
+"""Binlog files as a Spark data source: `spark.dataSource.register(BinlogDataSource)`, then format("binlog").
+
+| module | contents |
+|---|---|
+| `source` | the data source: byte ranges, and the offsets of a stream |
+| `files` | the options of a reader, and the folder of binlog files |
+| `structures` | the structures by which rows are read |
+| `rows` | decoded batches as rows with Spark's types |
+"""
 
 from unshard.spark.binlog.source import BinlogDataSource
 

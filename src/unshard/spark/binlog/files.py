@@ -104,9 +104,6 @@ def _bad(cause: str) -> ConfigError:
     return ConfigError("CONFIG-011", cause=cause)
 
 
-# A folder of binlog files as a log that can be followed, and its ranges of whole transactions.
-
-
 @dataclass(frozen=True, slots=True)
 class FileLog:
     """Binlog files of one server in one folder, as a `sync.source_log.reader.Log`.

@@ -1,4 +1,4 @@
-"""Conversion of decoded batches to rows of the data source. Each column has one of these types in Spark.
+"""Converts decoded batches to rows of the data source. Each column has one of these types in Spark.
 
 | column | in Spark |
 |---|---|

@@ -1,1 +1,10 @@
-"""Values that the driver and the executors share: the plan of a batch, its stored form, counts and exclusions."""
+"""The values that the driver and the executors share in a batch.
+
+| module | contents |
+|---|---|
+| `plan` | the plan: ranges of relay files, tables, partitions |
+| `stored_plan` | the plan as it is stored in the target, and its digests |
+| `excluded_changes` | row changes that a batch leaves out |
+| `throttle` | the rate and the connections that a batch may use |
+| `row_counts` | the reports of tasks: counts of changes, and keys that they change |
+"""

@@ -260,9 +260,6 @@ def writer_name(meta: MetaTables, source: str, epoch: int) -> str:
     return f"{meta.schema}/{meta.task}/{source}/{epoch}"
 
 
-# The bytes of a batch, shipped with the plan to tasks on machines that can't read the relay log.
-
-
 LARGEST_CARRIED = 96 << 20
 """The most bytes of log in one job. Spark Connect takes messages of 128 MiB."""
 

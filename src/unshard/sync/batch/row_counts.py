@@ -104,9 +104,6 @@ def _packed(tables: tuple[KeyReportTable, ...], batch: pa.RecordBatch) -> KeyRep
     return KeyReport(tables, len(batch), sink.getvalue().to_pybytes())
 
 
-# The ledger: what became of every change, by target table.
-
-
 K = TypeVar("K")
 
 _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}

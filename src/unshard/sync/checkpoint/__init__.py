@@ -1,1 +1,8 @@
-"""The durable part of a source's progress: claims, open batches, checkpoints, safe mode. Runs on the driver."""
+"""The durable part of a source's progress. Runs on the driver.
+
+| module | contents |
+|---|---|
+| `store` | the driver's writes: claim, open, close, move the checkpoint |
+| `progress` | the positions that are read, applied and durable |
+| `safe_mode` | when safe mode is on, and why |
+"""

@@ -1,4 +1,4 @@
-"""The progress of one source: what is read and applied, how much of it is durable, and whether that may be in doubt."""
+"""The progress of one source: the positions that are read, applied and durable, and whether one is in doubt."""
 
 from __future__ import annotations
 

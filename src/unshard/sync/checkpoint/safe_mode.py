@@ -9,7 +9,7 @@
 | none, and a checkpoint that isn't exact | on until the source's present end is passed | on for the duration |
 | none, and a new task | off | on for the duration |
 
-With exactly-once delivery a change is applied again only where no receipts were kept: after a dump without a lock,
+With exactly-once delivery a change is applied again only where there are no receipts: after a dump without a lock,
 after copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact, which DM or
 `at-least-once` has written. DM counts two checkpoint intervals there. A clock can't show whether all that was applied
 has been passed; the source's end can.

@@ -1,1 +1,12 @@
-"""Planning of a batch from a range of the log. Runs on the driver."""
+"""The planning of a batch from a range of the log. Runs on the driver.
+
+| module | contents |
+|---|---|
+| `target_tables` | the target's structures, as read so far |
+| `target_triggers` | triggers of target tables |
+| `told_alterations` | log lines about values that the target stores in another form |
+| `coarse_keys` | unique keys for which safe mode is refused |
+| `table_plans` | steps *filter* and *route* by name: which tables are taken, and how each is written |
+| `planner` | the plan of a batch: byte ranges, partitions, exchange |
+| `operators` | the row changes that operators leave out |
+"""

@@ -1,7 +1,8 @@
-"""Plans a batch for a range of the log: its byte ranges, the number of tasks, and the exchange; skipped events.
+"""Plans a batch for a range of the log: byte ranges, number of tasks, exchange, and the events that it skips.
 
 A row event that a filter with `action: Error` refuses is found before a batch is opened. So the task stops before the
-batch, with nothing of it applied, and can go on from there by other rules. Others a batch skips undecoded.
+batch, with nothing of it applied, and can go on from there by other rules. Others a batch skips undecoded. Each of them
+is in the ledger, with the rule by which it is skipped.
 """
 
 from __future__ import annotations
@@ -224,9 +225,6 @@ def _slices(work: TransactionRows, size: int) -> tuple[Range, ...]:
     )
 
 
-# Row events that a filter with `action: Error` refuses, and those that a batch skips undecoded.
-
-
 _OPS = {"insert": Op.INSERT, "update": Op.UPDATE_BEFORE, "delete": Op.DELETE}
 
 Forbidden = Mapping[TableName, Mapping[str, str]]
@@ -277,9 +275,6 @@ def _first(name: TableName, batch: pa.RecordBatch, events: Mapping[str, str]) ->
         if len(places):
             found.append((int(offsets[places[0]]), str(name), event, rule))
     return min(found, default=None)
-
-
-# Row events that are skipped undecoded. Every one of them is in the ledger, with the rule by which it is skipped.
 
 
 Why = Callable[[TableName], str]

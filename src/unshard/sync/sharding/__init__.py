@@ -1,1 +1,22 @@
-"""Sharding DDL, the pessimistic protocol of shard-mode, and rows that move meanwhile. Runs on the driver."""
+"""Sharding DDL in both modes, and rows that move between shards meanwhile. Runs on the driver.
+
+`shard` has the protocols. The modules from `optimistic` on are for optimistic mode.
+
+| module | contents |
+|---|---|
+| `table_owners` | the tables that a source declares to the other sources |
+| `crossings` | statements between the snapshots of the tables that they name |
+| `snapshot` | sharding DDL that a copy contains already |
+| `statements` | the effect of a statement on the target and on its group |
+| `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
+| `owner` | the statement that the owner of a lock runs |
+| `item_fills` | values that each source sets into its rows after the statement |
+| `resync` | the re-sync: changes that waited, read again and applied |
+| `moved_rows` | rows that moved between shards while a statement waited |
+| `changed_keys` | the keys of these changes, and the decision about each |
+| `optimistic` | one source's side of the protocol of optimistic mode |
+| `optimistic_statements` | the effect of a statement in optimistic mode |
+| `merged_members` | one source's shards in merged tables |
+| `merged_changes` | the change of a merged table by one source |
+| `merged_runs` | the batches that run these changes and release the shards |
+"""

@@ -1,6 +1,7 @@
 """Reads the target keys that changes of the log have, and decides about those of a key that several shards have had.
 
-For `sync/sharding/moved_rows.py`; nothing is written.
+For `sync/sharding/moved_rows.py`; nothing is written. The keys that more than one table has changed are found by their
+hashes, in bounded memory.
 
 The target gets the changes that waited for a DDL after changes of other shards that come later in the log. Keys of
 shards are distinct, so this matters only where a row has moved to another shard under its key: the target then has the
@@ -139,9 +140,6 @@ def _of_images(
     return found
 
 
-# Finding the keys that more than one table has changed, by their hashes, in bounded memory.
-
-
 MOST_KEYS = 24_000_000
 """The most hashes in memory at a time, 10 bytes each; sorting takes as much again."""
 
@@ -221,9 +219,6 @@ class SharedKeys:
         new = np.ones(len(hashes), dtype=bool)
         new[1:] = (hashes[1:] != hashes[:-1]) | (tables[1:] != tables[:-1])
         return hashes[new], tables[new]
-
-
-# Decides what to do with changes of one key that several shards of a target table have had while a DDL waited.
 
 
 class When(IntEnum):

@@ -1,4 +1,4 @@
-"""One source's side of sharding DDL: which tables' changes wait, what the lock's outcome is, what is to be re-synced.
+"""One source's side of sharding DDL: the tables whose changes wait, the lock's outcome, the re-sync.
 
 The protocol itself is in `shard`, without I/O; here each of its steps is stored in the transaction that moves the
 checkpoint. `shard/DESIGN.md` describes the protocol.

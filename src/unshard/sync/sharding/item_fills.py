@@ -1,7 +1,7 @@
 """Plans the values that each source writes into its own rows after a DDL of a merged table.
 
 A statement for several tables runs once on the target. Where it fills rows with what only its run gives
-(`ddl.backfill`), that is not what each source's own run has given them. On the target's single table a statement fills
+(`ddl.backfill`), each source's own run has other values. On the target's single table a statement fills
 in other values only where its session does not tell them.
 """
 

@@ -3,7 +3,7 @@
 | batch | the process dies | then |
 |---|---|---|
 | a change (`StatementPlan.merged`) | before it is open | it is begun again (`merged_changes`) |
-| | while it is open | its plan is finished, or what an operator makes of it that was given since |
+| | while it is open | its plan is finished, or the plan that a later operator makes of it |
 | | and the source is taken out | the next source finishes it |
 | a shard goes on (`StatementPlan.released`) | before it is open, or in it | the values are brought from the beginning |
 """

@@ -1,4 +1,4 @@
-"""One source's side of `shard-mode: optimistic`: what its shards ask for, what it runs, by which columns it writes.
+"""One source's side of `shard-mode: optimistic`: its shards' requests, its changes, the columns that it writes.
 
 `shard.merged_table` decides. Each step here is one transaction of the target:
 

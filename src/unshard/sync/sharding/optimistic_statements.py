@@ -1,4 +1,4 @@
-"""Statements on merged tables with `shard-mode: optimistic`.
+"""Statements on merged tables with `shard-mode: optimistic`: the effect of each on its shard.
 
 The module handles what each statement does to its shard, and the change of the merged table that it may lead to.
 

@@ -1,7 +1,7 @@
 """The statements of a sharding DDL's owner: the DDL that all tables have met, or an operator's in its place.
 
-An operator that is given before a table meets the statement is that table's item, and waits
-(`sync/sharding/statements.py`). One that is given later, because the task has stopped at the DDL, is applied here:
+An operator that is on record before a table meets the statement is that table's item, and waits
+(`sync/sharding/statements.py`). One that comes later, because the task has stopped at the DDL, is applied here:
 
 | operator at the position of the DDL in a table of the owner | on the target | the lock |
 |---|---|---|
@@ -13,7 +13,7 @@ An operator that is given before a table meets the statement is that table's ite
 Where an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run:
 the target's structure shows how far it came, as after a death of the same owner.
 
-A DDL that no operator has given differs from the upstream statement in two ways. IGNORE is left out, because keys that
+A DDL that comes from no operator differs from the upstream statement in two ways. IGNORE is left out, because keys that
 are distinct in each shard may be duplicates in the target. And where the statement fills rows with values that only its
 own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
 """

@@ -1,4 +1,4 @@
-"""The re-sync: read again the changes that waited for a sharding DDL, and apply those of the group's tables.
+"""The re-sync: reads again the changes that waited for a sharding DDL, and applies those of the group's tables.
 
 A batch takes as many stretches of rows as fit, and passes over the statements and other rows between them: of each
 table it applies what lies in the table's window. So a DDL that shards meet one by one, with rows between, costs one

@@ -1,7 +1,7 @@
 """Finds the sharding DDL that a copy has already, where each of its tables has a snapshot of its own.
 
-Runs before anything of the copy is loaded, so that a DDL that can't be kept stops the task there (`ddl.in_snapshot` has
-the rule).
+Runs before anything of the copy is loaded, so that a DDL that the copy can't contain stops the task there
+(`ddl.in_snapshot` has the rule).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements on merged tables with `shard-mode: pessimistic`: what each does on the target and to its sharding group.
+"""Statements on merged tables with `shard-mode: pessimistic`: the effect of each on target and sharding group.
 
 | statement | on the target | in the group |
 |---|---|---|
@@ -12,7 +12,7 @@
 | any other RENAME, CREATE OR REPLACE TABLE | refused | |
 | CREATE DATABASE, ALTER DATABASE | run at once | nothing |
 | one that is left out (a filter, `binlog skip`) | nothing | recorded while the table's changes wait, for the re-sync |
-| one that an operator replaces or adds to (`binlog replace`, `inject`) | as the given statements | as these |
+| one that an operator replaces or adds to (`binlog replace`, `inject`) | as the statements of the operator | as these |
 """
 
 from __future__ import annotations

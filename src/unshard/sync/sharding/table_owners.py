@@ -1,4 +1,9 @@
-"""The tables of a source by target table, declared to all sources of the task by rows in the target."""
+"""The tables of a source by target table, declared to all sources of the task by rows in the target.
+
+A duplicate key in a merged table may be caused by changes that wait for a sharding DDL (`held_clash`). When a row moves
+under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT before the DELETE. It
+can't be put right here: the new row has the old structure, which the target loses before the old row may be deleted.
+"""
 
 from __future__ import annotations
 
@@ -110,13 +115,6 @@ class Ownership:
             if name.table and self.rules.allows(name):
                 found.setdefault(self.rules.route(name), []).append(name)
         return {target: tuple(tables) for target, tables in found.items()}
-
-
-# A duplicate key in a merged table may be caused by changes that wait for a sharding DDL.
-#
-# When a row moves under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT
-# before the DELETE. This can't be put right here: the new row has the old structure, which the target loses before the
-# old row may be deleted.
 
 
 DUPLICATE = "SYNC-003"

@@ -10,7 +10,8 @@
 | the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
 
-The work of a batch that an earlier process left open is read again by its stored record.
+A location that is known only by its GTID set is searched for (`seek`). The work of a batch that an earlier process left
+open is read again by its stored record.
 """
 
 from __future__ import annotations
@@ -239,9 +240,6 @@ def _with_gtids(known: str, added: str) -> str:
     return str(MysqlGtidSet.parse(known).add(*runs))
 
 
-# Finding the location in the log that follows a GTID set.
-
-
 ONE_TRANSACTION = 1
 _MANY = 64 << 20
 _HEAD_BYTES = 1 << 20
@@ -307,9 +305,6 @@ def holds(known: str, gtid: str) -> bool:
     if ":" in gtid:
         return MysqlGtidSet.parse(known).contains(MysqlGtidSet.parse(gtid))
     return MariadbGtidSet.parse(known).contains(MariadbGtidSet.parse(gtid))
-
-
-# Reads the work of a batch again that an earlier process left open.
 
 
 WHOLE = 1 << 62

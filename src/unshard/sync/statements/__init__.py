@@ -1,1 +1,12 @@
-"""DDL and other statements of the log. Runs on the driver."""
+"""DDL and other statements of the log. Runs on the driver.
+
+| module | contents |
+|---|---|
+| `reader` | a statement of the log as operations |
+| `runner` | a statement run once, as a batch of its own |
+| `uncoordinated` | statements that wait for no other table; refused ones |
+| `plan_record` | the plan of a statement's batch as JSON |
+| `steps` | the steps of a plan, and the record of tables that they make |
+| `backfill` | values of the source set into rows after an ALTER TABLE |
+| `tracked_tables` | the tables at the current position, for the next checkpoint |
+"""

@@ -7,12 +7,12 @@
 | `intent` | always | what is run, and how much of it is done |
 | `changes` | always | `changes` of the plan: schema, table and structure, null where the table is dropped |
 | `end_gtid` | always | the GTID set after the statement |
-| `online` | with a statement on a ghost table | ghost tables and what is kept of each |
+| `online` | with a statement on a ghost table | ghost tables and the recorded statements of each |
 | `operator` | where one replaces it | the operator's number |
 | `passing` | with `shard-mode` | what it means for sharding groups |
 | `group` | for a sharding DDL, run by the owner of its lock | schema and table of the target |
 | `merged` | for a change of a merged table, in optimistic mode | schema and table of the target; `group` is the same |
-| `released` | for a shard that goes on behind such a change | schema and table of the target, then of the shard |
+| `released` | for a shard that goes on after such a change | schema and table of the target, then of the shard |
 | `backfills` | where rows get values of the source after it | of each source table its name and columns, until done |
 | `handed_on` | where the owner was taken out of the task in the middle of it | true: the next owner finishes it |
 """

@@ -97,9 +97,6 @@ def classify_logged(sql: str, context: Context, events: EventFilter) -> Ddl | Sk
         return Skipped(verdict.rule)
 
 
-# The reader of statements.
-
-
 @dataclass(frozen=True, slots=True)
 class SourceTraits:
     """The properties of the source that a statement's meaning depends on.

@@ -1,7 +1,7 @@
 """Runs the steps of a statement's plan, and notes each together with what it means for the record of filled tables.
 
 That record (`target.filled`) tells a reset which tables the task has made. Without those that statements of the log
-make, a reset would leave them behind, and the copy that begins anew would stop at their rows.
+make, a reset would not remove them, and the copy that begins anew would stop at their rows.
 
 | the process dies | then |
 |---|---|

@@ -1,4 +1,8 @@
-"""Statements that wait for no other table: what they mean for sharding groups, and which are refused."""
+"""Statements that wait for no other table: their effect on sharding groups, and those that are refused.
+
+Without `shard-mode` a statement that would change other sources' tables too is refused: DDL of merged tables, and DROP
+of a schema that others share. With it, `sync/sharding/statements.py` decides.
+"""
 
 from __future__ import annotations
 
@@ -82,11 +86,6 @@ def _goes_on_as(statements: Iterable[Ddl]) -> dict[TableName, TableName]:
     for old, new in (pair for ddl in statements for pair in renames(ddl)):
         now[next((first for first, name in now.items() if name == old), old)] = new
     return {first: name for first, name in now.items() if first != name}
-
-
-# Without `shard-mode` a statement that would change other sources' tables too is refused.
-#
-# That is DDL of merged tables, and DROP of a schema that others share. With it: `sync/sharding/statements.py`.
 
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})

@@ -1,4 +1,21 @@
-"""Steps *decode* and *versions*: turn bytes of the log into the row images of a batch's tables."""
+"""Steps *decode* and *versions*: turn bytes of the log into the row images of a batch's tables.
+
+Step *versions* selects the changes of a system-versioned table's current rows. MariaDB stores the history of such a
+table in the table itself. A current row has the largest possible time in `row_end`, a row of the past an earlier one.
+The binlog has the changes of both:
+
+| statement | images (c: current, h: history) | becomes |
+|---|---|---|
+| INSERT | INSERT c | INSERT |
+| UPDATE | UPDATE c to c, INSERT h | UPDATE |
+| DELETE | UPDATE c to h | DELETE |
+| REPLACE | UPDATE c to h, INSERT c | DELETE, INSERT |
+| DELETE HISTORY | DELETE h | nothing |
+| INSERT of history | INSERT h | nothing |
+
+Only current rows are migrated: a target that is versioned itself writes a history of its own. Changes of
+transaction-precise tables never come here: the server logs them as statements, which stop the task.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +34,6 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Table
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, opened
 from unshard.sync.batch.row_counts import Seen
-
-# Step *versions*: keep the changes of a system-versioned table's current rows.
-#
-# MariaDB keeps the history of such a table in the table itself. A current row has the largest possible time in
-# `row_end`, a row of the past an earlier one. The binlog has the changes of both:
-#
-# | statement | images (c: current, h: history) | becomes |
-# |---|---|---|
-# | INSERT | INSERT c | INSERT |
-# | UPDATE | UPDATE c to c, INSERT h | UPDATE |
-# | DELETE | UPDATE c to h | DELETE |
-# | REPLACE | UPDATE c to h, INSERT c | DELETE, INSERT |
-# | DELETE HISTORY | DELETE h | nothing |
-# | INSERT of history | INSERT h | nothing |
-#
-# Only current rows are migrated: a target that is versioned itself writes a history of its own. Changes of
-# transaction-precise tables never come here: the server logs them as statements, which stop the task.
-
 
 FOREVER = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
 """`row_end` of a current row: the largest TIMESTAMP, before and since MariaDB 11.5."""

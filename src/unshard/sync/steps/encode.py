@@ -317,9 +317,6 @@ def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes
     return name, b"", b""
 
 
-# Joins small batches of tables that are written alike before they are encoded.
-
-
 ENOUGH_BYTES = 1 << 20
 """Images of this many bytes are not joined with more: memory holds both copies, and the call costs little then."""
 

@@ -174,9 +174,6 @@ def _refusal(error: MySQLdb.Error, target: TargetPlan, plan: BatchPlan) -> Unsha
     return SyncError(code, where, cause=f"{number}: {text}")
 
 
-# Finds the rows that an UPDATE or DELETE does not find, and locks those that exist.
-
-
 EXAMPLE_LENGTH = 200
 
 

@@ -1,4 +1,4 @@
-"""The incremental pipeline: this is the one place that knows the order of the steps.
+"""The incremental pipeline: the one place that knows the order of the steps.
 
 Before the exchange a step sees the changes of a byte range, after it those of a partition::
 
@@ -9,6 +9,11 @@ The block-allow list and *route* are applied by name when the batch is planned (
 that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
 exchange is either that each task keeps its own partitions of the whole range (`run_share`), or a shuffle
 (`before_exchange`, `after_exchange`).
+
+Step *order* puts a partition's changes in the order in which they are applied. Compacted changes have distinct keys, so
+their order is free: they are grouped by target and operation, so that one statement takes many. DELETE comes first:
+where changes of two source tables have one key, a row has moved. Ordered changes come afterwards, in the order of the
+log: none of their rows is tied to a compacted one's.
 """
 
 from __future__ import annotations
@@ -45,13 +50,6 @@ from unshard.sync.steps.merge import Chunk, merge
 from unshard.sync.steps.partial_images import encode_partial
 from unshard.sync.steps.report_keys import KeyShare, report_keys
 from unshard.sync.steps.safe_mode_moves import without_taken_over
-
-# Step *order*: put a partition's changes in the order in which they are applied.
-#
-# Compacted changes have distinct keys, so their order is free: they are grouped by target and operation, so that one
-# statement takes many. DELETE comes first: where changes of two source tables have one key, a row has moved. Ordered
-# changes come afterwards, in the order of the log: none of their rows is tied to a compacted one's.
-
 
 _RANK = np.zeros(8, dtype=np.int8)
 _RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_SET]] = [0, 1, 2, 3]

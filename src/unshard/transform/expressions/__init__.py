@@ -1,1 +1,12 @@
-"""Expressions in MySQL's language over whole batches of rows: read, checked against a table, evaluated. Pure."""
+"""Expressions in MySQL's language over whole batches of rows: parsed, compiled for a table, evaluated. Pure.
+
+| module | contents |
+|---|---|
+| `filter` | `expression-filter`: rows left out by their values |
+| `parse` | the text of an expression as a tree |
+| `compile` | a tree compiled for a table, and checked |
+| `values` | the kind and the evaluation of each part |
+| `compare` | comparisons of two values |
+| `texts` | comparisons of texts by a collation |
+| `arithmetic` | calculations with exact numbers |
+"""

@@ -1,4 +1,4 @@
-"""Compile an expression for a table: every part is checked and given its kind before any row is seen.
+"""Compiles an expression for a table: every part is checked and gets its kind before any row is seen.
 
 Only operations whose answer was proven to be the server's are evaluated; all others raise Refused.
 """

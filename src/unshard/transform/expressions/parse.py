@@ -1,4 +1,4 @@
-"""Parse the text of an expression into a tree, by the grammar that MariaDB and MySQL share.
+"""Parses the text of an expression into a tree, by the grammar that MariaDB and MySQL share.
 
 Text that the servers read in two ways, by `sql_mode` or by flavour, is refused: `||`, `!`, "double quotes",
 backslashes, and comparisons in a row without parentheses.

@@ -196,9 +196,6 @@ def null_of(rows: ImageRows) -> Any:
     return pa.nulls(rows.count, pa.bool_())
 
 
-# Dates and times: literals in the form that columns have, and their parts.
-
-
 Clock = Callable[[str], str | None]
 """Returns a local time of the upstream (`YYYY-MM-DD HH:MM:SS`) in UTC; None where it isn't one moment."""
 

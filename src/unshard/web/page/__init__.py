@@ -1,8 +1,19 @@
 """The web page of a master.
 
-`door.py` lets a browser in, `reader.py` reads the cluster once for all browsers, `figures.py` is what it has read,
-`copying.py` the copy by table, `log_watch.py` the newest lines of the log, `validation.py` the rows that differ,
-`routes.py` and `route_reader.py` a task's routes, `trends.py` its lag of an hour and the seconds of its steps,
-`task_files.py` a new or changed file of a task, `actions.py` what can be done. `endpoints.py` has the routes,
-`screens.py` what they show, `render.py` fills in the templates.
+| module | contents |
+|---|---|
+| `door` | the login of a browser |
+| `endpoints` | the routes of the page |
+| `reader` | one reader of the cluster's state for all browsers |
+| `figures` | the figures that it reads, as frozen values |
+| `trends` | the lag and the times of steps over the last hours |
+| `copying` | the copy by table |
+| `log_watch` | the newest lines of the log |
+| `validation` | the rows that continuous validation finds to differ |
+| `route_reader` | the screen of a task's routes |
+| `routes` | the picture of a task's routes |
+| `task_files` | the text of a new or changed task file |
+| `actions` | the verbs that a user can run, with their forms |
+| `screens` | the screens of one snapshot, and the stream of updates |
+| `render` | the templates |
 """

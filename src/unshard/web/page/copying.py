@@ -1,4 +1,4 @@
-"""The copy by table, as the page shows it: updated from the workers' changes while a user looks at it."""
+"""The copy by table on the page: updated from the workers' changes while a user looks at it."""
 
 from __future__ import annotations
 

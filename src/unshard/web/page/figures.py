@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, as frozen values: made of `query-status`'s forms, pure. None is "unknown"."""
+"""The page's figures of a cluster, as frozen values, made of the forms of `query-status`. Pure. None is "unknown"."""
 
 from __future__ import annotations
 

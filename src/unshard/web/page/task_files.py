@@ -119,9 +119,6 @@ def new_task_values(master: Master, given: NewTask, step: str) -> dict[str, Any]
     return values
 
 
-# A draft of a task's file: how it differs from the file in force, what the checks say, whether it can be applied.
-
-
 DRAFT_STEPS = ("difference", "check", "apply")
 _AROUND = 3
 

@@ -1,7 +1,6 @@
-"""Trends of a task, kept in memory.
+"""Trends of a task, in memory: its lag over the last hour, and the times of a batch's steps over two hours.
 
-The lag over the last hour, by minute, shows whether it decreases. The times of a batch's steps over two hours are means
-between two points, of all sources.
+The lag, by minute, shows whether it decreases. The times of the steps are means between two points, of all sources.
 """
 
 from __future__ import annotations
@@ -86,9 +85,6 @@ class LagTrends:
             kept.extend((missed, None) for missed in range(max(last + 1, minute - MINUTES), minute))
             kept.append((max(last, minute), lag))
         return {name: LagTrend(tuple(lag for _, lag in kept)) for name, kept in self._minutes.items()}
-
-
-# How long the steps of a batch took, over two hours: means between two points, of all sources of a task.
 
 
 POINTS = 720

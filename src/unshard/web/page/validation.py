@@ -1,4 +1,4 @@
-"""Continuous validation of a task, as the page shows it: how far each source is, and the rows that differ.
+"""Continuous validation of a task on the page: the progress of each source, and the rows that differ.
 
 How far it is comes with the workers' status. Rows and tables are on record in the target, which is asked while somebody
 has the screen open, and again only when the status shows that the record has changed.

@@ -1,4 +1,4 @@
-"""DM's older paths, `/apis/v1alpha1`: those of its gRPC gateway, onto the same verbs."""
+"""DM's older paths, `/apis/v1alpha1`, which are those of its gRPC gateway, for the same verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/v1/sources`, with DM's source object: it becomes our source file, and that becomes one."""
+"""`/api/v1/sources`: DM's source object, made into our source file and back."""
 
 from __future__ import annotations
 
@@ -137,9 +137,6 @@ def from_config(config: SourceConfig) -> dict[str, Any]:
 
 def _kebab(form: dict[str, Any]) -> dict[str, Any]:
     return {key.replace("_", "-"): value for key, value in form.items()}
-
-
-# The routes of `/api/v1/sources`.
 
 
 _OWN = frozenset({"information_schema", "performance_schema", "mysql", "sys"})

@@ -1,7 +1,10 @@
-"""DM's `table_migrate_rule` and `binlog_filter_rule`, and our routes, event filters and block-allow lists.
+"""DM's task object and our task file: each is made of the other.
 
-One rule of DM is up to three of ours: a route, filters with the same pattern, an entry of the list of tables to take.
-A task that was written as a file may have rules that can't be said so; `are_sayable` tells.
+One rule of DM (`table_migrate_rule`, `binlog_filter_rule`) is up to three of ours: a route, filters with the same
+pattern, an entry of the list of tables to take. The object knows less than the file: extracted columns, expression
+filters, column mappings and the like have no place in it. A task that uses them is shown without them; a change by an
+object leaves them as they are, and a change of the rules is then refused (`to_text`): it is made by the file (`unshard
+ctl update-task`).
 """
 
 from __future__ import annotations
@@ -152,13 +155,6 @@ def _named(instance: InstanceConfig, name: str) -> str:
     """Return the name that DM's object had for the filter, if one was its origin."""
     found = re.fullmatch(rf"{re.escape(instance.source_id)}-filter_rule-(.+)-\d+", name)
     return found[1] if found is not None else name
-
-
-# DM's task object, and our task file: one becomes the other.
-#
-# The object knows less than the file: extracted columns, expression filters, column mappings and the like have no
-# place in it. A task that uses them is shown without them; a change by an object leaves them as they are, and one of
-# the rules is then refused (`to_text`): it is made by the file (`unshard ctl update-task`).
 
 
 class Target(_Object):

@@ -217,9 +217,6 @@ def _status(source: str, worker: str, status: SubTaskStatus) -> dict[str, Any]:
     return form | ({"error_msg": "; ".join(error.message for error in errors)} if errors else {})
 
 
-# `/api/v1/tasks/…/sources/…`: the tables that a task takes of a source, where they go, their structures on record.
-
-
 class Structure(BaseModel):
     """The new structure of a tracked table, from SQL or from either end."""
 
