@@ -67,13 +67,41 @@ def test_the_task_is_seen_and_paused(shop: Shop) -> None:
     shop.until(lambda: str(TARGET) in shown(shop, "tasks/shop/tables"), "the page has the target's table")
     free = free_share(shop.cluster.folder)
     full = free is not None and free < LITTLE_FREE  # the disk of this machine
-    assert ("The disk of worker" if full else "All is fine") in shown(shop, "")
+    said = "The disk of worker" if full else "All is fine"
+    shop.until(lambda: said in shown(shop, ""), "the lag of each source is known")
     assert "✔ Done." in do(shop, "pause-task", name="shop")
     shop.are("Paused")
     last = shop.add("s1")
+    shop.until(lambda: "Task <bdi>shop</bdi> is paused" in shown(shop, ""), "the page tells that it is paused")
+    assert "All is fine" not in shown(shop, "")
+    assert "do/pause-task" not in shown(shop, "tasks/shop")
     assert not shop.arrives(last)()
     do(shop, "resume-task", name="shop")
     shop.until(shop.arrives(last), "the row arrives")
+    shop.until(lambda: said in shown(shop, ""), "it is well again")
+
+
+def test_a_page_that_is_watched_asks_the_servers_nothing(shop: Shop) -> None:
+    """Neither the sources nor the target: all that it shows comes with what the workers do anyway."""
+    servers = {**shop.sources, "target": shop.target}
+
+    def connections() -> dict[str, int]:
+        found = {name: one.query("SHOW GLOBAL STATUS LIKE 'Connections'") for name, one in servers.items()}
+        return {name: int(rows[0][1]) for name, rows in found.items()}
+
+    leader = shop.cluster.gates[shop.cluster.masters.index(shop.cluster.leader())].port
+    asked, events = connections(), 0
+    accept = {"Accept": "text/event-stream"}
+    with httpx.stream("GET", f"http://127.0.0.1:{leader}/ui/stream", headers=accept, timeout=60) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                events += 1
+                for path in ("", "tasks/shop", "tasks/shop/tables", "tasks/shop/copy"):
+                    assert "out of date" not in shown(shop, path)
+            if events == 6:
+                break
+    own = 1
+    assert {name: count - asked[name] for name, count in connections().items()} == dict.fromkeys(servers, own)
 
 
 def test_a_source_moves_to_the_free_worker(shop: Shop) -> None:

@@ -137,7 +137,8 @@ class TableLedger(Form):
 class SyncStatus(Form):
     """A sync in progress.
 
-    `seconds_behind_master` is None while it is unknown, and grows while the task does not run.
+    `seconds_behind_master` is None while it is unknown, and grows while the task does not run. `backlog_at_least`: the
+    source may have more than `backlog_bytes`, because the relay has to catch up itself.
     `batches`, their seconds, and the seconds of their steps (all Spark tasks together) count since this run began.
     """
 
@@ -161,6 +162,7 @@ class SyncStatus(Form):
     io_total_bytes: int = 0
     dump_io_total_bytes: int = Field(default=0, alias="dumpIOTotalBytes")
     backlog_bytes: int | None = None
+    backlog_at_least: bool = False
     safe_mode: str = ""
     doing: str = ""
     batches: int = 0
@@ -193,7 +195,7 @@ class ValidationStatus(Form):
 
 
 class SubTaskStatus(Form):
-    """One task on one source."""
+    """One task on one source. `since` is ours: since when it has this stage and unit, ISO 8601, UTC; empty: unknown."""
 
     name: str
     stage: Stage
@@ -205,6 +207,7 @@ class SubTaskStatus(Form):
     sync: SyncStatus | None = None
     validation: ValidationStatus | None = None
     note: str = ""
+    since: str = ""
 
 
 class SourceStatus(Form):
@@ -247,6 +250,33 @@ class CopyProgress(Form):
     revision: int = 0
     whole: bool = True
     tables: tuple[TableCopy, ...] = ()
+
+
+# Two hours of figures, which a worker keeps for the charts of a page.
+
+
+class FigurePoint(Form):
+    """The figures of a task on a source at `at` (unix time); None while unknown. The rest as in `SyncStatus`."""
+
+    at: int
+    lag: int | None = None
+    rows_per_second: int | None = None
+    batches: int = 0
+    batch_seconds: float = 0
+    step_seconds: dict[str, float] = Field(default_factory=dict)
+
+
+class TaskHistory(Form):
+    """The points of one task on the worker's source, the oldest first."""
+
+    task: str
+    points: tuple[FigurePoint, ...] = ()
+
+
+class FigureHistory(Form):
+    """The points of all tasks on the worker's source."""
+
+    tasks: tuple[TaskHistory, ...] = ()
 
 
 # The newest lines of a worker's log, as it tells them to its master on demand.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from secrets import token_hex
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,17 +24,21 @@ from unshard.web.answers import refusal
 from unshard.web.guard import GuardedRoute
 from unshard.web.page.actions import ACTIONS
 from unshard.web.page.copying import SORTS, STAGES, shown_tables
-from unshard.web.page.door import CSRF, LOGGED_IN
+from unshard.web.page.door import CSRF, LOGGED_IN, STILL_IN
 from unshard.web.page.figures import TableFigures
 from unshard.web.page.reader import Snapshot, StateReader
 from unshard.web.page.render import page_root, rendered
 from unshard.web.tokens import CALLER, NOBODY, Caller
 
 ROWS_A_PAGE = 100
+COPIED_TABLES = 50
+"""So many tables of a copy the screen of the tables has; that of the copy has all."""
 MOST_STREAMS = 128
 STREAM_SECONDS = 300.0
 """A stream ends after that; the browser opens the next one by itself."""
 _TICK_SECONDS = 1.0
+ALIVE_SECONDS = 2.0
+"""A stream that is silent for longer has lost its master: the page tells so after twice that time."""
 _NAME, _TOKEN = token_hex(16), token_hex(16)
 """What stands for the caller's name and CSRF token in a text that serves all callers of a role."""
 _SORTS: dict[str, Callable[[TableFigures], Any]] = {
@@ -64,13 +71,38 @@ class PageRoute(GuardedRoute):
         return paged
 
 
+class KeptTexts:
+    """The texts that are made of one snapshot, each once, also where many ask at the same time. Any thread may ask."""
+
+    def __init__(self) -> None:
+        self._number = -1
+        self._texts: dict[tuple[str, ...], Future[str]] = {}
+        self._lock = Lock()
+
+    def get(self, number: int, key: tuple[str, ...], make: Callable[[], str]) -> str:
+        """Return the text of snapshot `number`. One caller makes it, the others wait for that one."""
+        with self._lock:
+            if number > self._number:
+                self._texts, self._number = {}, number
+            kept = self._texts if number == self._number else {}
+            first = key not in kept
+            found = kept.setdefault(key, Future())
+        if first:
+            try:
+                found.set_result(make())
+            except BaseException as error:  # noqa: BLE001 - raised to all who wait for it
+                with self._lock:
+                    self._texts = {name: text for name, text in self._texts.items() if text is not found}
+                found.set_exception(error)
+        return found.result()
+
+
 class PageScreens:
     """The endpoints that show; one rendered text serves all browsers of one role, as long as one snapshot does."""
 
     def __init__(self, master: Master, reader: StateReader) -> None:
         self._master, self._reader = master, reader
-        self._texts: dict[tuple[str, ...], str] = {}
-        self._number = -1
+        self._texts = KeptTexts()
         self.streams = 0
 
     def snapshot(self) -> Snapshot:
@@ -86,22 +118,14 @@ class PageScreens:
             return self._to_leader(request, now)
         caller: Caller = request.scope[CALLER]
         logged_in = str(request.scope.get(LOGGED_IN, False))
-        key = (
-            template,
-            str(request.url.path),
-            request.url.query,
-            str(caller.role),
-            str(caller.name != NOBODY),
-            logged_in,
-        )
-        if self._number != now.number:
-            self._texts, self._number = {}, now.number
-        text = self._texts.get(key) if kept else None
-        if text is None:
-            anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
-            text = self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
-            if kept:
-                self._texts[key] = text
+        anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
+
+        def rendering() -> str:
+            return self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
+
+        named, role = str(caller.name != NOBODY), str(caller.role)
+        key = (template, str(request.url.path), request.url.query, role, named, logged_in)
+        text = self._texts.get(now.number, key, rendering) if kept else rendering()
         return HTMLResponse(text.replace(_TOKEN, request.scope.get(CSRF, "")).replace(_NAME, str(escape(caller.name))))
 
     def render(self, request: Request, template: str, **values: Any) -> str:
@@ -148,7 +172,12 @@ class PageScreens:
             sort = query.get("sort", "table") if query.get("sort") in _SORTS else "table"
             wanted = query.get("q", "")[:200]
             found = sorted((one for one in task.tables if wanted.lower() in one.table.lower()), key=_SORTS[sort])
-            return {"task": task, "q": wanted, "sort": sort, "rates": now.rates, **paged(found, query)}
+            copy = self._reader.copy_figures(name) if task.copies or not task.tables else None
+            if copy is not None and not (task.copies or copy.tables):
+                copy = None  # a worker that began when the copy was over knows nothing of it
+            copied = shown_tables(copy, "", "", "work")[:COPIED_TABLES] if copy is not None else []
+            told = {"task": task, "q": wanted, "sort": sort, "rates": now.rates, "copy": copy, "copied": copied}
+            return {**told, **paged(found, query)}
 
         return make
 
@@ -170,7 +199,11 @@ class PageScreens:
         return make
 
     async def stream(self, request: Request) -> Response:
-        """Return the stream of events: `state` with the number of a new snapshot, else `alive` with the time."""
+        """Return the stream of events.
+
+        `state` has the number of a new snapshot, `alive` the time of the last look; `over` says that the caller's
+        token or session has ended. A proxy must not keep them back, which nginx does unless it is told.
+        """
         wanted = "text/event-stream" in request.headers.get("accept", "")
         if not wanted or self.streams >= MOST_STREAMS:
             return Response(f"retry: 10000\n\n{self._event(self._reader.now)}", media_type="text/event-stream")
@@ -181,8 +214,9 @@ class PageScreens:
             (given.get("validation", "")[:512], self._reader.validations.watch),
         )
         return StreamingResponse(
-            self._events(request, [(task, one) for task, one in watches if task]), media_type="text/event-stream"
-        )
+            self._events(request, [(task, one) for task, one in watches if task]), media_type="text/event-stream",
+            headers={"X-Accel-Buffering": "no"},
+        )  # fmt: skip
 
     def _follows(self, now: Snapshot) -> bool:
         """Return whether another master shows the page. One that has just begun to lead may have an older snapshot."""
@@ -199,10 +233,14 @@ class PageScreens:
         """Yield the events. `watches`: the tasks of which the page shows what is read on demand."""
         self.streams += 1
         try:
-            seen, at, over = -1, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
+            seen, told, over = -1, 0.0, time.monotonic() + STREAM_SECONDS
+            still_in: Callable[[], bool] = request.scope.get(STILL_IN, lambda: True)
             yield "retry: 2000\n\n"
-            while asyncio.get_running_loop().time() < over and not self._reader.stopping:
+            while time.monotonic() < over and not self._reader.stopping:
                 if getattr(request.app.state, "stopping", False) or await request.is_disconnected():
+                    return
+                if not still_in():
+                    yield "event: over\ndata: {}\n\n"
                     return
                 self._reader.watched()
                 for task, watch in watches:
@@ -210,9 +248,12 @@ class PageScreens:
                 now = self._reader.now
                 if now.number != seen:
                     yield self._event(now)
-                elif now.at != at:
+                elif time.monotonic() - told >= ALIVE_SECONDS - _TICK_SECONDS / 2:
                     yield f"event: alive\ndata: {json.dumps({'at': now.at})}\n\n"
-                seen, at = now.number, now.at
+                else:
+                    await asyncio.sleep(_TICK_SECONDS)
+                    continue
+                seen, told = now.number, time.monotonic()
                 await asyncio.sleep(_TICK_SECONDS)
         finally:
             self.streams -= 1
