@@ -103,6 +103,11 @@ class SubtaskFigures:
         return self.unit in ("dump", "load")
 
     @property
+    def has_lag(self) -> bool:
+        """True once it has come to the binlog, and where nobody says whether it has."""
+        return not self.heard or self.unit == "sync"
+
+    @property
     def work(self) -> str:
         """What it does now, in words; empty where its state says all."""
         if not self.heard:
@@ -144,8 +149,8 @@ class TaskFigures:
 
     @property
     def lag(self) -> int | None:
-        """The largest lag of its sources; unknown where one of them is."""
-        lags = [one.lag for one in self.subtasks]
+        """The largest lag of its sources that replicate; unknown where one of them is."""
+        lags = [one.lag for one in self.subtasks if one.has_lag]
         known = [lag for lag in lags if lag is not None]
         return max(known) if known and len(known) == len(lags) else None
 
@@ -169,6 +174,16 @@ class TaskFigures:
     def can_resume(self) -> bool:
         """True if the task is paused or stopped on some source, by hand or by an error."""
         return any(one.stage in _RESTS for one in self.subtasks)
+
+    @property
+    def has_lag(self) -> bool:
+        """True once it has come to the binlog on some source."""
+        return any(one.has_lag for one in self.subtasks)
+
+    @property
+    def replicates(self) -> bool:
+        """True if the task replicates on some source, or may do so on one whose worker does not answer."""
+        return any(not one.heard or (one.stage is Stage.RUNNING and one.unit == "sync") for one in self.subtasks)
 
     @property
     def validators(self) -> tuple[ValidatorFigures, ...]:
