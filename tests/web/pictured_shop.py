@@ -50,7 +50,8 @@ class PicturedShop:
                 "NOT NULL, quantity INT NOT NULL, price DECIMAL(8, 2) NOT NULL, KEY (order_id))",
                 *(
                     f"CREATE TABLE shop.{shard} (id BIGINT PRIMARY KEY, customer_id BIGINT NOT NULL, "
-                    "status VARCHAR(12) NOT NULL, total DECIMAL(10, 2) NOT NULL, note VARCHAR(200), ordered_at DATETIME NOT NULL)"
+                    "status VARCHAR(12) NOT NULL, total DECIMAL(10, 2) NOT NULL, note VARCHAR(200), "
+                    "ordered_at DATETIME NOT NULL)"
                     for shard in SHARDS
                 ),
             )

@@ -12,7 +12,9 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from browsed import browser
 from page_served import SOURCE, PageServed, page_served, status, task_file
+from playwright.sync_api import Browser
 from test_page import PageText
 from typer.testing import CliRunner
 
@@ -21,6 +23,7 @@ from unshard.cli.app import app
 from unshard.master.service import Master
 from unshard.web.page.actions import ACTIONS
 
+__all__ = ["browser"]
 LOCK = "shop-`shop`.`or'ders`"
 SQL = "ALTER TABLE shop.orders ADD COLUMN note TEXT COMMENT 'it''s';\nALTER TABLE shop.keys DROP COLUMN a"
 FILE = task_file("young", ["s1"])
@@ -189,6 +192,27 @@ def test_no_link_to_a_form_lacks_what_its_command_needs(tmp_path: Path, monkeypa
             printed = Printed(httpx.get(httpx.URL(page.url + path).join(link), timeout=60).text)
             assert printed.command.startswith("unshard ctl "), link
             assert "''" not in printed.command, link
+
+
+@pytest.mark.browser
+def test_the_command_follows_what_is_typed(browser: Browser, page: PageServed) -> None:
+    """The server makes it, which knows how to quote; the address that it is asked at holds no secret."""
+    tab = browser.new_context().new_page()
+    asked: list[str] = []
+    tab.goto(f"{page.url}do/binlog-replace?task=shop&sources=s1")
+    assert tab.locator("#command").inner_text() == "unshard ctl binlog replace shop STATEMENTS -s s1"
+    tab.on("request", lambda one: asked.append(one.url))
+    tab.get_by_label("Statements").fill("DROP TABLE `a`.`it's`")
+    tab.wait_for_selector("#command:has-text('DROP TABLE')")
+    words = shlex.split(tab.locator("#command").inner_text())
+    assert words[2:] == ["binlog", "replace", "shop", "DROP TABLE `a`.`it's`", "-s", "s1"]
+    tab.get_by_label("Position").fill("b.000003:99")
+    tab.wait_for_selector("#command:has-text('-b b.000003:99')")
+    assert asked
+    assert not [url for url in asked if "csrf" in url or "typed" in url]
+    tab.get_by_role("link", name="Skip", exact=True).click()
+    assert tab.locator("#command").inner_text() == "unshard ctl binlog skip shop -s s1"
+    tab.context.close()
 
 
 DONE: tuple[tuple[str, dict[str, str]], ...] = (
