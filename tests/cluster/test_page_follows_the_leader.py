@@ -54,7 +54,7 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     tab.wait_for_selector("main tbody")
     assert not [url for url in asked if not url.startswith((f"http://{first}/", "data:"))], "only its own master"
     shop.until(lambda: len(begins(first)) == 3, "the charts have a point of each source")
-    before = begins(first)
+    begun = begins(first)
     old.kill()
     tab.wait_for_selector("#link:has-text('connection lost')")
     tab.wait_for_url(lambda url: first not in url, timeout=120_000)
@@ -67,7 +67,7 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     tab.wait_for_function("before => document.querySelector('main tbody').innerText !== before", arg=before)
     assert not [url for url in asked if not url.startswith((*ours, "data:"))], "nothing but masters"
     kept = "the charts begin where they did at the leader before"
-    shop.until(lambda: all(begins(second).get(source, inf) < at + 20 for source, at in before.items()), kept)
+    shop.until(lambda: all(begins(second).get(source, inf) < at + 20 for source, at in begun.items()), kept)
 
 
 def begins(master: str) -> dict[str, float]:

@@ -22,13 +22,13 @@ class Target:
         self.looks = 0
         monkeypatch.setattr(checkpoint, "session", self.session)
         monkeypatch.setattr(LoadTables, "exist", lambda tables, connection: True)
-        monkeypatch.setattr(LoadTables, "states", self.states)
+        monkeypatch.setattr(LoadTables, "states", lambda tables, connection: self.states())
 
     @contextmanager
     def session(self, *given: Any, **named: Any) -> Iterator[None]:
         yield
 
-    def states(self, tables: LoadTables, connection: Any) -> dict[str, FileState]:
+    def states(self) -> dict[str, FileState]:
         self.looks += 1
         return {"a.sql": FileState(1, 0, 0, 0, self.looks, 100, False)}
 
@@ -54,12 +54,12 @@ def test_it_looks_again_and_rests_behind_a_look_that_took_long(monkeypatch: pyte
         wait_until(lambda: target.looks > 20, "it looks again and again")
     ended = target.looks
     monkeypatch.setattr(checkpoint, "_REST", 3600.0)
-    slow = target.states
-    monkeypatch.setattr(
-        LoadTables,
-        "states",
-        lambda tables, connection: time.sleep(0.01) or slow(tables, connection),  # type: ignore[func-returns-value]
-    )
+
+    def slow(tables: LoadTables, connection: Any) -> dict[str, FileState]:
+        time.sleep(0.01)
+        return target.states()
+
+    monkeypatch.setattr(LoadTables, "states", slow)
     with seen.looking():
         wait_until(lambda: target.looks > ended, "it looks at once")
     assert target.looks == ended + 1

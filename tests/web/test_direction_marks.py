@@ -60,6 +60,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServed]:
 
 PATHS = (
     *SCREENS,
+    "tasks/shop/copy?stage=dumping",
     "tasks/shop/validation",
     "tasks/shop/log",
     "audit",
@@ -86,7 +87,12 @@ def test_a_mark_turns_nothing_around_it(page: PageServed, path: str) -> None:
 def test_the_marks_are_on_the_screens(page: PageServed) -> None:
     """Else the tests above would hold for any page."""
     with client(page, "ada") as browser:
-        for path in ("tasks/shop/tables", "tasks/shop/copy", "tasks/shop/validation", f"do/stop-task?name={ODD}"):
+        for path in (
+            "tasks/shop/tables",
+            "tasks/shop/copy?stage=dumping",
+            "tasks/shop/validation",
+            f"do/stop-task?name={ODD}",
+        ):
             assert Marks(browser.get(path).text).isolated, path
         assert f"\\u{ord(MARK):04x}" in browser.get("errors").text
         assert Marks(f"<p>a {MARK}</p><b title='{MARK}'>b</b><bdi>{MARK}</bdi>").found == ["p", "b@title"]

@@ -94,7 +94,12 @@ def test_the_points_of_a_chart_are_written_out_once_for_all(tmp_path: Path, monk
         reader.stop()
         asked: list[str] = []
         history = reader.history
-        monkeypatch.setattr(reader, "history", lambda task: asked.append(task) or history(task))
+
+        def counted(task: str) -> object:
+            asked.append(task)
+            return history(task)
+
+        monkeypatch.setattr(reader, "history", counted)
         found = {httpx.get(f"{page.url}tasks/shop/history", headers=bearer("vic")).text for _ in range(MANY)}
         assert len(found) == 1
         assert asked == ["shop"]
