@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
 SUITES := faults cluster page docs scenarios storms mysql tidb
-.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -62,26 +62,31 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/pip-compile -q --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras --no-annotate \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
-clean: ## remove everything that was built, .venv too
+clean-cache: ## remove what was fetched and built outside of the checkout, for all checkouts of this user
+	@tools/cache clean
+
+clean: ## remove everything that was built in this checkout, .venv too
 	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache .test-records
 
-$(VENV)/.libraries: requirements.lock tools/python tools/system-packages
-	@echo "setting up, some minutes the first time: Python libraries into $(VENV)"
-	@set -e; tools/system-packages; python=$$(tools/python); \
-	test -x $(BIN)/python || "$$python" -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+# .cached leads to the entry of the cache that .venv was linked to; where somebody has removed it, .venv is made anew.
+$(VENV)/.cached/pyvenv.cfg:
+
+$(VENV)/.libraries: requirements.lock tools/libraries tools/python tools/system-packages $(VENV)/.cached/pyvenv.cfg
+	@echo "setting up, some minutes the first time on a machine: Python libraries into $(VENV)"
+	@tools/system-packages
+	@tools/libraries
 	@touch $@
 
 $(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
+	@echo "setting up: compiled kernels"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.kernels: $(KERNELS) $(VENV)/.package
-	@echo "setting up: compiled kernels"
 	@$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-$(VENV)/.class-archive: $(VENV)/.package | $(VENV)/.kernels
+$(VENV)/.class-archive: $(VENV)/.package tools/class-archive | $(VENV)/.kernels
 	@echo "setting up: Spark's classes, for quick starts"
-	@$(BIN)/python -m unshard.spark.class_archive
+	@tools/class-archive
 	@touch $@

@@ -1,6 +1,9 @@
 """Compiles the kernels: every file of `unshard/kernels` is Python to read and a C extension when installed.
 
 All other settings stand in pyproject.toml. Bounds checks and the like are set by directives in the files themselves.
+
+Kernels that are compiled into a checkout are kept in the cache (`unshard.testing.cache`), where the next checkout finds
+them. A wheel's kernels are always compiled.
 """
 
 from __future__ import annotations
@@ -13,8 +16,13 @@ import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
-KERNELS = sorted(path for path in Path("src/unshard/kernels").glob("*.py") if path.name != "__init__.py")
+sys.path.insert(0, "src")  # for a module of this folder that needs no library
+from unshard.testing.cache import cache_folder, made_once, short_sum
+
+FOLDER = Path("src/unshard/kernels")
+KERNELS = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 
 
 def missing_package() -> tuple[str, str] | None:
@@ -45,16 +53,53 @@ def _client_headers_are_there() -> bool:
 
 
 def extensions() -> list[Extension]:
-    """The kernels as extension modules, translated to C under `build/`."""
-    if not KERNELS:
-        return []
-    from Cython.Build import cythonize  # only where there is something to translate
-
-    modules = [
+    """The kernels as extension modules."""
+    return [
         Extension(f"unshard.kernels.{path.stem}", [path.as_posix()], extra_compile_args=["-O3", "-g0"])
         for path in KERNELS
     ]
-    return list(cythonize(modules, build_dir="build/cython", language_level=3, quiet=True))
+
+
+class BuildKernels(build_ext):  # type: ignore[misc]
+    """Translates the kernels to C under `build/` and compiles them, but takes from the cache what a checkout can."""
+
+    def run(self) -> None:
+        self.into_checkout = bool(self.inplace)  # which the base class changes meanwhile
+        self.force = True  # the times of files do not tell what is in them
+        super().run()
+
+    def build_extension(self, kernel: Extension) -> None:
+        if not self.into_checkout:
+            self.compile(kernel)
+            return
+        built = Path(self.get_ext_fullpath(kernel.name))
+
+        def make(fresh: Path) -> None:
+            self.compile(kernel)
+            shutil.copyfile(built, fresh / built.name)
+
+        entry = cache_folder() / "kernels" / f"{kernel.name.rpartition('.')[2]}-{self.key(kernel)}"
+        kept = made_once(entry, make) / built.name
+        built.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(kept, built)
+
+    def compile(self, kernel: Extension) -> None:
+        from Cython.Build import cythonize  # only where there is something to translate
+
+        options = {"build_dir": "build/cython", "language_level": 3, "quiet": True, "force": True}
+        (translated,) = cythonize([kernel], **options)
+        kernel.sources = translated.sources
+        super().build_extension(kernel)
+
+    def key(self, kernel: Extension) -> str:
+        """What a compiled kernel depends on: its source, the declarations of all, this file, compiler and Python."""
+        import Cython
+
+        commands = [*self.compiler.compiler_so, *self.compiler.linker_so]
+        compiler = subprocess.run([commands[0], "--version"], capture_output=True, check=True).stdout
+        files = [*kernel.sources, *sorted(FOLDER.glob("*.pxd")), Path(__file__)]
+        versions = f"{commands} {sys.version} {Cython.__version__}"
+        return short_sum(b"".join([*(Path(file).read_bytes() for file in files), compiler, versions.encode()]))
 
 
 if not {"sdist", "clean"}.intersection(sys.argv):
@@ -62,4 +107,4 @@ if not {"sdist", "clean"}.intersection(sys.argv):
     if lack:
         sys.exit(f"unshard can't be built without {lack[0]}: apt-get install {lack[1]}")
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})

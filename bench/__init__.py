@@ -18,6 +18,7 @@ BENCHES = (
     "shard_ddl",
     "failover",
     "verify",
+    "open_pages",
 )
 INTO_TIDB = frozenset({"load", "sync", "latency", "many_tables", "ddl", "verify"})
 """Benches that can have another target than MariaDB."""
@@ -30,6 +31,7 @@ SHARED: dict[str, dict[str, int]] = {
     "extremes": {"wide_rows": 20_000, "large_rows": 20},
     "cluster": {"rows": 500_000},
     "verify": {"rows": 500_000, "transactions": 50_000},
+    "open_pages": {"tables": 10_000},
     "capacity": {"rows": 200_000, "tables": 300, "shards": 10_000},
 }
 """By bench, what `--share` multiplies, with its default."""

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from unshard.errors import UnshardError
+from unshard.worker.auto_resume import makes_sense
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -39,3 +42,16 @@ def test_the_page_of_tests_names_each_folder() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))}
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert set(re.findall(r"`(\w+)`", "".join(rows))) == folders
+
+
+def test_what_if_tells_of_each_end_whether_it_is_ridden_out() -> None:
+    page = (ROOT / "docs" / "how-to" / "what-if.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    wrong = [
+        f"{code}: {row}"
+        for row in rows
+        for code in re.findall(r"\[([A-Z]+-\d{3})\]", row)
+        if makes_sense(UnshardError(code)) != ("goes on by itself" in row)
+    ]
+    assert any("SYNC-005" in row for row in rows)
+    assert wrong == []

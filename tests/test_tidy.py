@@ -39,6 +39,18 @@ ABOVE_TESTING = frozenset({"cli", "worker", "spark"})
 PRINTING = frozenset({"cli", APART})
 FORBIDDEN_NAMES = frozenset({"utils", "util", "common", "helpers", "helper", "misc", "core", "manager", "base"})
 LONGEST_FILE = 400
+CLOCKS = frozenset({"time.sleep", "asyncio.sleep", "time.monotonic", "time.perf_counter", "time.process_time"})
+BY_THE_CLOCK = frozenset(
+    {
+        "tests/support/waiting.py",  # what all others wait by
+        "tests/support/copy_storm.py",  # pauses of random length between changes and kills; nothing is judged by them
+        "tests/support/shard_storm.py",  # the same
+        "tests/suites/run.py",  # tells how long each step took
+        "tests/suites/trial.py",  # the same for each run
+        "tests/bench/test_decode_cost.py",  # processor time of two things, the least of many turns
+    }
+)
+"""Files of the tests that may sleep or measure time, and why."""
 BUILD_FILES = re.compile(
     r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"
 )
@@ -182,6 +194,22 @@ def test_no_test_is_skipped_or_expected_to_fail() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ways and "pytest" in ast.unparse(node)
     ]
     assert skipping == []
+
+
+def clock_uses(path: Path) -> Iterator[str]:
+    """Where a file of the tests sleeps or reads a clock that measures time; children's scripts in texts apart."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in CLOCKS:
+            yield f"{place(path)}:{node.lineno} {ast.unparse(node)}"
+        elif isinstance(node, ast.ImportFrom) and any(f"{node.module}.{one.name}" in CLOCKS for one in node.names):
+            yield f"{place(path)}:{node.lineno} imports of {node.module}"
+
+
+def test_no_test_waits_or_judges_by_the_clock() -> None:
+    """On a busy machine all takes longer: tests wait for events, by `support.waiting`."""
+    using = {place(path): list(clock_uses(path)) for path in python_files("tests")}
+    assert [use for name, uses in using.items() if name not in BY_THE_CLOCK for use in uses] == []
+    assert [name for name in BY_THE_CLOCK if not using.get(name)] == [], "need not be listed"
 
 
 def test_build_files_name_no_host() -> None:

@@ -18,6 +18,8 @@ from bench.report.figures import combine, figures
 from bench.report.page import page
 from bench.report.parts import PARTS
 
+from support.waiting import PATIENCE_SECONDS
+
 ROOT = Path(__file__).parents[2]
 _PROGRAMS = ("env", "git", "unshare", "mount", "umount", "java", "bash", "sh", "mariadb", "mariadb-binlog", "mariadbd")
 _EMPTY = {"br", "hr", "img", "input", "link", "meta"}
@@ -168,7 +170,7 @@ def test_a_part_that_is_stopped_leaves_no_process_of_another_group() -> None:
 
     end_all(child)
 
-    below.wait(10)
+    below.wait(PATIENCE_SECONDS)
     assert not below.is_running()
 
 

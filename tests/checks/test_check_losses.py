@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.checked_tasks import found, mended, with_keys
+from support.dm_records import CHECKPOINT
 from support.task_runs import TaskFiles
 from unshard.checks.result import Finding
 from unshard.testing.servers import MariadbServer
@@ -43,7 +44,8 @@ def test_a_character_set_with_two_codes_for_one_character(
     files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
     changed_source.run(
-        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET eucjpms, w VARCHAR(9) CHARSET sjis)",
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET eucjpms UNIQUE,"
+        " w VARCHAR(9) CHARSET sjis, UNIQUE (w), x VARCHAR(9) CHARSET sjis)",
         f"INSERT INTO {schema}.k (id, v) VALUES (1, _eucjpms x'8FA2B7'), (2, _eucjpms x'A1C1'), (3, NULL)",
     )
     (lack,) = found(files, CODES)
@@ -52,12 +54,15 @@ def test_a_character_set_with_two_codes_for_one_character(
     assert changed_source.query(query) == [(1,)]
     target_server.run(
         f"CREATE DATABASE IF NOT EXISTS {schema}",
-        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARSET utf8mb4, w VARCHAR(9) CHARSET sjis)",
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARSET utf8mb4, w VARCHAR(9) CHARSET sjis,"
+        " x VARCHAR(9) CHARSET sjis, UNIQUE (v), UNIQUE (w))",
     )
     (lack,) = found(files, CODES)
     assert "(w: sjis)" in lack.short_error
     target_server.run(f"ALTER TABLE {schema}.k MODIFY w VARCHAR(9) CHARSET utf8mb4")
     assert found(files, CODES) == []
+    (lack,) = found(replace(files, instance={"mydumper": {"format": "sql"}}), CODES)
+    assert "(x: sjis)" in lack.short_error
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,8 @@ def test_a_character_set_with_two_codes_for_one_character(
     [
         ({}, []),
         ({"loaders": {"own": {"on-duplicate-logical": "replace"}}}, ["before all are in sync is lost"]),
-        ({"delivery": "at-least-once"}, ["safe mode writes rows over others"]),
+        ({"delivery": "at-least-once"}, ["safe mode writes rows over others (`delivery: at-least-once` of s1)"]),
+        ({"mydumpers": {"own": {"extra-args": "--consistency none"}}}, ["writes rows over others (the dump without"]),
     ],
 )
 def test_rows_between_two_sources(
@@ -80,11 +86,50 @@ def test_rows_between_two_sources(
     for server in (changed_source, second_source):
         server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id INT PRIMARY KEY)")
     sources = {"s1": changed_source, "s2": second_source}
-    files = TaskFiles(tmp_path, schema, sources, target_server, (schema,))
+    instance = {"mydumper-config-name": "own"} if "mydumpers" in keys else {}
+    files = TaskFiles(tmp_path, schema, sources, target_server, (schema,), instance=instance)
     lacks = found(with_keys(files, **keys), MOVES)
     assert len(lacks) == len(words)
     assert all(word in lack.short_error for word, lack in zip(words, lacks, strict=True))
     assert found(replace(with_keys(files, **keys), sources={"s1": changed_source}), KEYS) == []
+
+
+PLACE = "'bin.000001', 4, ''"
+NO_EXIT, EXIT = "'', 0, NULL", "'bin.000001', 900, ''"
+
+
+@pytest.mark.parametrize(
+    ("info", "exit_point", "words"),
+    [
+        ("null", NO_EXIT, "a checkpoint that DM or `delivery: at-least-once` has written of s2"),
+        ('{"delivery": "at-least-once"}', NO_EXIT, "has written of s2"),
+        ('{"delivery": "at-least-once"}', PLACE, ""),
+        ('{"delivery": "exactly-once"}', NO_EXIT, ""),
+        ('{"delivery": "exactly-once"}', EXIT, "a checkpoint with safe mode until bin.000001:900 of s2"),
+        ("null", EXIT, "a checkpoint with safe mode until bin.000001:900 of s2"),
+    ],
+)
+def test_rows_between_two_sources_of_which_one_goes_on_in_safe_mode(
+    changed_source: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    info: str,
+    exit_point: str,
+    words: str,
+) -> None:
+    for server in (changed_source, second_source, target_server):
+        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id INT PRIMARY KEY)")
+    files = TaskFiles(tmp_path, schema, {"s1": changed_source, "s2": second_source}, target_server, (schema,))
+    checkpoint = f"{files.meta}.{files.name}_syncer_checkpoint"
+    row = f"INSERT INTO {checkpoint} VALUES ('s2', '', '', {PLACE}, {exit_point}, '{info}', TRUE, NOW(), NOW())"
+    target_server.run(f"CREATE DATABASE {files.meta}", CHECKPOINT.format(name=checkpoint), row)
+    lacks = found(files, MOVES)
+    assert len(lacks) == bool(words)
+    for lack in lacks:
+        assert words in lack.short_error
+        assert "until `query-status` shows no `safeMode`" in lack.instruction
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.checked_tasks import found, report_of, statement, with_keys
 from support.task_runs import TaskFiles
+from support.vanishing_tables import Vanishing
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.dump.metadata import DumpHeader, write_header
 from unshard.model.position import Location, Position
+from unshard.mysql import structure
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = pytest.mark.server
@@ -163,6 +167,27 @@ def test_a_column_that_is_filled_from_names(merge: TaskFiles, schema: str) -> No
     merge.target.run(*lacks[0].instruction.removesuffix(";").split("; "))
     assert found(own, "table structure compatibility check") == []
     assert found(own, COUNTED) == []
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{}, {"shard-mode": "pessimistic"}, {"shard-mode": "optimistic"}, {"extract-source": {"source-regexp": "(.*)"}}],
+)
+@pytest.mark.parametrize("change", ["DROP TABLE {0}.o_2", "RENAME TABLE {0}.o_2 TO {0}.away"])
+def test_a_table_that_goes_while_it_is_looked_at(
+    keys: dict[str, Any], change: str, merge: TaskFiles, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(merge, "s1", "o_1", "id BIGINT PRIMARY KEY")
+    create(merge, "s2", "o_2", "id BIGINT PRIMARY KEY, v VARCHAR(9) NOT NULL")
+    if "extract-source" in keys:
+        merge.sources["s1"].run(f"DROP TABLE {schema}.o_1", f"CREATE TABLE {schema}.other (id INT PRIMARY KEY)")
+        route = {**merge.keys["routes"]["r"], "extract-source": {**keys["extract-source"], "target-column": "origin"}}
+        keys = {"routes": {"r": route}}
+    own = with_keys(merge, **keys)
+    act = partial(merge.sources["s2"].run, change.format(schema))
+    gone = Vanishing("SHOW CREATE TABLE", act).before(monkeypatch, structure, "rows")
+    assert report_of(own).passed
+    assert gone.done
 
 
 def test_keys_that_are_not_counted(merge: TaskFiles) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from support.demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.cli.demo.proof import AppliedCounts, OpenBatchCount, Proof, Sum
 from unshard.model.position import Position
 
@@ -44,13 +45,11 @@ def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
             break
     demo.send_signal(signal.SIGINT)
     rest = demo.stdout.read()
-    assert demo.wait(60) == 130, "".join(lines) + rest
+    assert demo.wait(PATIENCE_SECONDS) == 130, "".join(lines) + rest
     assert "Traceback" not in rest
-    deadline = time.monotonic() + 60
-    while (left := command_lines_with(folder)) and time.monotonic() < deadline:
-        time.sleep(0.1)
     assert folder
-    assert left == []
+    left = partial(command_lines_with, folder)
+    wait_until(lambda: left() == [], "all that it started has ended", told=lambda: "\n".join(left()))
     assert not Path(folder).exists()
 
 
@@ -58,9 +57,8 @@ def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
 @pytest.mark.server
 def test_a_target_whose_program_is_missing_ends_the_demo_with_what_to_do(tmp_path: Path) -> None:
     environment = {**os.environ, "UNSHARD_TIDB_ROOT": str(tmp_path), "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [*COMMAND, "--target", "tidb"], capture_output=True, text=True, timeout=120, check=False, env=environment
-    )
+    command = [*COMMAND, "--target", "tidb"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1
     assert f"FAILED: TiDB's server is not there: {tmp_path}/tidb-server. `tools/test-servers tidb`" in done.stdout
     assert "UNSHARD_TIDB_ROOT" in done.stdout

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
 from unshard.config.files import parse_source, parse_task
@@ -19,7 +19,7 @@ from unshard.config.subtask import plan_subtasks
 from unshard.errors import SourceError, UnshardError, Where
 from unshard.log import LogSettings, configure, logger
 from unshard.retry import retrying
-from unshard.worker.status import SubtaskStatus
+from unshard.worker.status import SubtaskStatus, WaitingSubtask
 
 TASK_STATE = "dm_worker_task_state"
 
@@ -49,10 +49,12 @@ class Stub:
         return SubtaskStatus(self.source, "sync")
 
 
-def crew(*works: Callable[[Event], None], **more: Any) -> EmbeddedCluster:
+def crew(*works: Callable[[Event], None], pause: str = "10ms", **more: Any) -> EmbeddedCluster:
+    """`pause`: how long auto-resume waits after a first error."""
     database = {"host": "127.0.0.1", "port": 1, "user": "root"}
     names = [f"s{number}" for number in range(len(works))]
-    sources = [yaml.safe_dump({"source-id": name, "from": database}) for name in names]
+    checker = {"backoff-min": pause}
+    sources = [yaml.safe_dump({"source-id": name, "from": database, "checker": checker}) for name in names]
     task = yaml.safe_dump(
         {
             "name": "t",
@@ -111,19 +113,19 @@ def test_with_auto_resume_an_error_that_may_pass_ends_nothing() -> None:
 
 
 def test_who_waits_for_an_error_to_pass_says_for_which_and_since_when_nothing_worked() -> None:
-    read: list[SubtaskStatus] = []
+    read: list[WaitingSubtask | None] = []
 
     def fails_twice(stop: Event) -> None:
-        tries.append(1)
-        if len(tries) < 3:
+        read.append(running.readings()[0].waited)
+        if len(read) < 3:
             raise SourceError("SOURCE-003", Where(source="s0"), "(2013, 'gone\naway')")
 
-    tries: list[int] = []
-    with crew(fails_twice, resumes=True) as running:
-        while not running.ended.wait(0.01):
-            read += [reading for reading in running.readings() if reading.waits is not None]
+    running = crew(fails_twice, resumes=True)
+    with running:
+        assert running.ended.wait(60)
     running.join()
-    waits = [reading.waits for reading in read if reading.waits is not None]
+    assert read[0] is None, "nothing has failed yet"
+    waits = [one for one in read if one is not None]
     assert {one.since for one in waits} == {waits[0].since}
     assert len({one.until for one in waits}) == 2
     assert all(one.until > one.since for one in waits)
@@ -131,6 +133,17 @@ def test_who_waits_for_an_error_to_pass_says_for_which_and_since_when_nothing_wo
         "SOURCE-003 [source s0]: the connection to the source was lost: (2013, 'gone away')"
     }
     assert running.readings()[0].waits is None
+
+
+def test_while_it_waits_it_says_so() -> None:
+    def fails(stop: Event) -> None:
+        raise SourceError("SOURCE-003")
+
+    with crew(fails, pause="5m", resumes=True) as running:
+        wait_until(lambda: running.readings()[0].waits is not None, "it waits")
+        (reading,) = running.readings()
+        assert reading.waits is reading.waited
+        running.stop.set()
 
 
 def test_a_fault_of_ours_is_raised_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_run_that_an_error_ended_is_told_with_the_error_and_what_to_do(flags: 
     error = LoadError("LOAD-001", values={"fault": "there is no such folder"})
 
     def fail() -> None:
-        with recorded(Path("unshard.run"), "shop", redact=False) as run:
+        with recorded(Path("unshard.log"), "shop", redact=False) as run:
             run.at(GONE)
             raise error
 
@@ -56,14 +57,27 @@ def test_a_run_that_was_killed_is_told_with_the_time_of_its_last_log_line() -> N
     assert "was killed, or its machine went down; the last line of its log is" in text
 
 
+@pytest.mark.parametrize("log", ["shop.txt", "shop", "shop.2026.log"])
+def test_the_log_is_named_as_the_run_was_told_to_write_it(log: str) -> None:
+    with recorded(Path(log), "shop", redact=False) as run:
+        run.over("somebody stopped it")
+    assert f"(log: {log})" in told()
+
+
+def test_the_log_of_a_run_of_an_earlier_version_is_named_as_its_record() -> None:
+    form = {"task": "shop", "began": "2026-01-02 03:04:05 UTC", "address": GONE, "ended": "", "outcome": ""}
+    Path("shop.run").write_text(json.dumps(form))
+    assert "(log: shop.log)" in told()
+
+
 def test_a_run_that_was_stopped_is_told_so() -> None:
-    with recorded(Path("unshard.run"), "shop", redact=False) as run:
+    with recorded(Path("unshard.log"), "shop", redact=False) as run:
         run.over("somebody stopped it")
     assert "somebody stopped it" in told()
 
 
 def test_a_record_tells_no_values_where_they_are_to_be_redacted() -> None:
-    with pytest.raises(LoadError), recorded(Path("unshard.run"), "shop", redact=True):
+    with pytest.raises(LoadError), recorded(Path("unshard.log"), "shop", redact=True):
         raise LoadError("LOAD-001", values={"fault": "row 4711"})
     record = record_in(Path("unshard.run"))
     assert record is not None

@@ -82,12 +82,20 @@ def test_a_wait_is_told_in_place_of_figures_and_gets_one_line_that_stays() -> No
         return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)
 
     waits = WaitingSubtask("SOURCE-003: it was lost", at(5), at(6))
-    first = SubtaskStatus("s1", "starting", waits=waits)
+    first = SubtaskStatus("s1", "starting", waits=waits, waited=waits)
     assert line(first) == (
         "s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost, next try at 03:04:06 UTC"
     )
-    again = replace(first, waits=replace(waits, until=at(9)))
+    later = replace(waits, until=at(9))
+    again = replace(first, waits=later, waited=later)
     stays = [text for text in told_by(first, RELAY, again, again) if "by itself" in text]
+    assert stays == ["s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost. It goes on by itself"]
+
+
+def test_a_wait_that_is_over_between_two_readings_gets_its_line() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    over = replace(RELAY, waited=WaitingSubtask("SOURCE-003: it was lost", at, at))
+    stays = [text for text in told_by(RELAY, over, over) if "by itself" in text]
     assert stays == ["s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost. It goes on by itself"]
 
 

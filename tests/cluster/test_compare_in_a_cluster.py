@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from shop import SHARDS, TARGET, Shop
+from shop import PATIENT, SHARDS, TARGET, Shop
 
 from support.killed_commands import TypedCommand
 from unshard.testing.cluster import ThrowawayCluster
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytes
 
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
-    cluster = ThrowawayCluster(store, masters=1, workers=2, master={"leader-lease": "2s", "worker-ttl": "4s"})
+    cluster = ThrowawayCluster(store, masters=1, workers=2, master=PATIENT)
     with cluster:
         shop = Shop(cluster, {"s1": sources["s1"]}, target)
         shop.create()
@@ -50,6 +50,7 @@ def killed(shop: Shop) -> None:
     shop.cluster.mend()
     old = shop.worker_of("s1")
     old.kill()
+    shop.gives_up(old)
     shop.until(lambda: shop.serves("s1") not in ("", old.name), "another worker serves the source")
 
 
@@ -99,7 +100,7 @@ def test_no_false_alarm_and_no_miss_while_the_worker_dies(shop: Shop) -> None:
 
     with writer(shop), typed(shop, "compare", "--repair", "--yes").frozen("repair-commit-before") as found:
         shop.cluster.mend()
-        shop.worker_of("s1").kill()
+        killed(shop)
     (done,) = found
     assert "repaired 0 extra, 1 changed, 1 missing" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stdout + done.stderr

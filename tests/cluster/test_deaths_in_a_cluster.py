@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
+from shop import PATIENT, SHARDS, TARGET, Shop
 
+from support.waiting import PATIENCE_SECONDS
 from unshard.api.verbs import ShardDdlLock
 from unshard.master.tables import SUBTASKS
 from unshard.model.table import TableName
@@ -22,7 +23,9 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
-LEASE, TTL = 2.0, 6.0
+LEASE = {"leader-lease": "4s"}
+IMPATIENT = {"worker-ttl": "6s"}
+"""Of masters, where a worker is to find by itself that none answers."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, s
     """
     cluster = ThrowawayCluster(
         store.replace(str(target.port), str(stored.port)),
-        master={"leader-lease": f"{LEASE:g}s", "worker-ttl": f"{TTL:g}s"},
+        master=PATIENT | LEASE,
         environments={
             "w1": {"UNSHARD_CRASH_AT": "dump-header-before"},
             "w2": {"UNSHARD_CRASH_AT": "load-piece-after"},
@@ -54,6 +57,7 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, s
         with tables_held(sources["s2"], SHARDS):
             cluster.told("start-task", shop.task_file())  # by its answer the worker of s1 may be dead already
             assert cluster.worker("w1").ended(PATIENCE_SECONDS), shop.told()
+            shop.gives_up(cluster.worker("w1"))
             served_by_another(shop, "s1", cluster.worker("w1"))
         yield shop
 
@@ -101,6 +105,7 @@ def in_the_middle_of_a_batch(shop: Shop, name: str) -> Iterator[None]:
 def test_killed_in_the_middle_of_the_dump_and_of_the_load(shop: Shop) -> None:
     w1, w2 = shop.cluster.worker("w1"), shop.cluster.worker("w2")
     assert w2.ended(PATIENCE_SECONDS), shop.told()
+    shop.gives_up(w2)
     shop.until(lambda: shop.serves("s2") == "" and shop.workers() != [], "nobody is left for s2")
     w1.start()
     error = shop.stopped("s2", "LOAD-008")  # a spare without the dump can't go on
@@ -114,6 +119,7 @@ def test_a_worker_killed_in_the_middle_of_a_batch(shop: Shop) -> None:
     old = shop.worker_of("s3")
     with in_the_middle_of_a_batch(shop, "s3"):
         old.kill()
+    shop.gives_up(old)
     shop.moves("s3")
     served_by_another(shop, "s3", old)
 
@@ -122,27 +128,13 @@ def test_a_worker_frozen_past_its_lease_in_the_middle_of_a_batch_wakes_up(shop: 
     old = shop.worker_of("s1")
     with in_the_middle_of_a_batch(shop, "s1"):
         old.freeze()
+        shop.gives_up(old)
         new = served_by_another(shop, "s1", old)
     shop.moves("s1")
     old.wake()
     shop.work("s1")
     shop.until(lambda: "source let go" in old.text, "it has let go")
     assert shop.worker_of("s1") is new
-
-
-def test_a_worker_that_is_cut_off_goes_on_alone_until_the_target_fences_it(shop: Shop) -> None:
-    old = shop.worker_of("s2")
-    shop.cluster.cut_off(old)
-    shop.moves("s2")
-    served_by_another(shop, "s2", old)
-    shop.until(lambda: "no master answers: what the target fences goes on" in old.text, "it knows that it is alone")
-    shop.moves("s2")
-    shop.cluster.let_in(old)
-
-    def stages() -> dict[str, str]:
-        return {one["name"]: one["stage"] for one in shop.workers()}
-
-    shop.until(lambda: stages().get(old.name) == "free", "it is a spare")
 
 
 def test_the_leader_killed_while_a_sharding_ddl_waits(shop: Shop) -> None:
@@ -196,7 +188,34 @@ def test_the_masters_database_is_away_for_a_while(shop: Shop, stored: FaultProxy
     shop.are("Running")
 
 
+def masters_begin_anew(shop: Shop, settings: dict[str, str]) -> None:
+    for master in shop.cluster.masters:
+        master.kill()
+    shop.cluster.of_master |= settings
+    for number, _ in enumerate(shop.cluster.masters):
+        shop.cluster.start_master(number)
+    shop.are("Running")
+
+
+def test_a_worker_that_is_cut_off_goes_on_alone_until_the_target_fences_it(shop: Shop) -> None:
+    masters_begin_anew(shop, IMPATIENT)
+    old = shop.worker_of("s2")
+    shop.cluster.cut_off(old)
+    shop.moves("s2")
+    served_by_another(shop, "s2", old)
+    shop.until(lambda: "no master answers: what the target fences goes on" in old.text, "it knows that it is alone")
+    shop.moves("s2")
+    shop.cluster.let_in(old)
+
+    def stages() -> dict[str, str]:
+        return {one["name"]: one["stage"] for one in shop.workers()}
+
+    shop.until(lambda: stages().get(old.name) in ("free", "bound"), "it is a member again")
+    shop.until(lambda: "source let go" in old.text, "it has let go")
+
+
 def test_all_masters_are_down_for_longer_than_workers_are_waited_for(shop: Shop) -> None:
+    masters_begin_anew(shop, IMPATIENT)
     serving = [shop.worker_of(name) for name in shop.sources]
     known = {worker.name: len(worker.text) for worker in serving}
     for master in shop.cluster.masters:
@@ -205,7 +224,6 @@ def test_all_masters_are_down_for_longer_than_workers_are_waited_for(shop: Shop)
     shop.until(lambda: all(alone in worker.text[known[worker.name] :] for worker in serving), "all know it")
     for name in shop.sources:
         shop.moves(name)
-    for number, _ in enumerate(shop.cluster.masters):
-        shop.cluster.start_master(number)
-    shop.are("Running")
-    assert [shop.serves(name) for name in shop.sources] == [worker.name for worker in serving]
+    masters_begin_anew(shop, PATIENT)
+    names = [worker.name for worker in serving]
+    shop.until(lambda: [shop.serves(name) for name in shop.sources] == names, "each has kept its source")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from shop import SHARDS, TARGET, Shop
+from shop import PATIENT, SHARDS, TARGET, Shop
 
 from unshard.api.verbs import ShardDdlLock
 from unshard.testing.cluster import ThrowawayCluster
@@ -21,7 +21,7 @@ ADD = "ADD COLUMN n INT NOT NULL DEFAULT 7"
 
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
-    with ThrowawayCluster(store, 1, 4, master={"worker-ttl": "6s"}) as cluster:
+    with ThrowawayCluster(store, 1, 4, master=PATIENT) as cluster:
         shop = Shop(cluster, sources, target)
         shop.create()
         for name in sources:
@@ -50,7 +50,9 @@ def test_a_worker_dies_while_its_shards_are_ahead(shop: Shop) -> None:
     shop.work("s1")
     shop.until(lambda: columns(shop) == ["id", "note", "n"], "the target has the column")
     shop.all_move()
-    shop.worker_of("s1").kill()
+    old = shop.worker_of("s1")
+    old.kill()
+    shop.gives_up(old)
     shop.work("s1")
     shop.moves("s1")
     for name in ("s2", "s3"):

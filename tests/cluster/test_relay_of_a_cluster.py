@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 from MySQLdb import OperationalError
-from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
+from shop import SHARDS, TARGET, Shop
 
+from support.waiting import PATIENCE_SECONDS
 from unshard.api.verbs import QueryStatus
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import moved, row_events

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import SHARDS, TARGET, Shop
+from shop import PATIENT, SHARDS, TARGET, Shop
 
 from unshard.api.verbs import ShardDdlLock
 from unshard.crash_point import BY, ORDER
@@ -32,7 +32,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, order: Path) -> Iterator[Shop]:
     freezes = {f"w{number + 1}": {ORDER: str(order), BY: "SIGSTOP"} for number in range(4)}
-    with ThrowawayCluster(store, 1, 4, environments=freezes) as cluster:
+    with ThrowawayCluster(store, 1, 4, master=PATIENT, environments=freezes) as cluster:
         shop = Shop(cluster, sources, target)
         shop.create()
         for name, worker in zip(sources, ("w1", "w2", "w3"), strict=True):
@@ -68,6 +68,7 @@ def test_who_was_frozen_before_its_claim_does_not_take_the_source_back(shop: Sho
     with ThreadPoolExecutor() as threads:
         threads.submit(shop.cluster.told, "resume-task", "shop", "-s", "s1")  # which nobody confirms
         old = frozen(shop, order)
+        shop.gives_up(old)
         shop.until(lambda: shop.serves("s1") not in ("", old.name), "another worker serves s1")
         shop.moves("s1")
     known = len(old.text)
@@ -154,7 +155,8 @@ def test_an_owner_that_has_run_its_ddl_is_taken_out_before_it_says_so(shop: Shop
         shop.until(lambda name=name: name in reported(shop), f"{name} has reported")  # type: ignore[misc]
     owner = frozen(shop, order)
     assert has_column(shop, "m")
-    shop.until(lambda: not shop.serves("s1"), "it is the one of s1")
+    assert shop.serves("s1") == owner.name
+    shop.gives_up(owner)
     rest = take_out(shop, "s1")
     known = len(owner.text)
     owner.wake()

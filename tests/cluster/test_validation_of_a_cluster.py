@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from shop import TARGET, Shop
+from shop import PATIENT, TARGET, Shop
 
 from unshard.api.verbs import Validation
 from unshard.testing.cluster import ThrowawayCluster
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytes
 
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
-    cluster = ThrowawayCluster(store, masters=1, workers=2, master={"leader-lease": "2s", "worker-ttl": "4s"})
+    cluster = ThrowawayCluster(store, masters=1, workers=2, master=PATIENT)
     with cluster:
         shop = Shop(cluster, {"s1": sources["s1"]}, target)
         shop.create()
@@ -69,6 +69,7 @@ def test_another_worker_goes_on_with_errors_and_keys(shop: Shop) -> None:
     before = {one["id"]: one["srcData"] for one in _errors(shop)}
     shop.target.run(f"UPDATE {TARGET.quoted} SET note = 'other' WHERE id = 1")
     old.kill()
+    shop.gives_up(old)
     shop.until(lambda: shop.serves("s1") not in ("", old.name), "another worker serves the source")
     shop.moves("s1")
     assert {one["id"]: one["srcData"] for one in _errors(shop)} == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from threading import Event
@@ -12,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from unshard.compare import pace
 from unshard.compare.chase import ChasedTable, KeyChase
 from unshard.compare.executor import chunk
 from unshard.compare.executor.canonical import ValueForm
@@ -110,20 +110,36 @@ def test_rows_beyond_what_a_task_keeps_are_counted_by_their_sums() -> None:
     assert (kept.tolist(), left) == (unlike.tolist(), 0)
 
 
-def test_work_on_a_source_is_followed_by_a_rest_in_proportion() -> None:
-    load = SourceLoad(20, Event())
-    begun = time.monotonic()
+class Hand:
+    """A clock that goes on where somebody works or rests, and in place of the event that ends rests."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_work_on_a_source_is_followed_by_a_rest_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = Hand()
+    monkeypatch.setattr(pace, "time", hand)
+    load = SourceLoad(20, hand, _begun=hand.now)  # type: ignore[arg-type]
     for _ in range(4):
-        time.sleep(0.02)
+        hand.now += 0.02
         load.rest(0.02)
-    assert time.monotonic() - begun >= 4 * 0.02 * 5 * 0.99
-    assert load.rested > 0.2
+    assert hand.now == pytest.approx(100.0 + 4 * 0.02 * 5)
+    assert load.rested == pytest.approx(4 * 0.02 * 4)
 
 
 def test_no_rest_without_a_limit_or_once_it_is_stopped() -> None:
-    begun = time.monotonic()
-    SourceLoad(0, Event()).rest(100.0)
+    without = SourceLoad(0, Event())
+    without.rest(100.0)
+    assert without.rested == 0.0
     stop = Event()
     stop.set()
-    SourceLoad(10, stop).rest(100.0)
-    assert time.monotonic() - begun < 5.0
+    stopped = SourceLoad(10, stop)
+    stopped.rest(100.0)
+    assert stopped.rested < 900.0

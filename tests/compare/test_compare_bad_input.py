@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table
 from support.replicas import Pair, replicated
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.compare import chase
 from unshard.compare.places import wait_until_passed
 from unshard.testing.hold import row_held, stands_still

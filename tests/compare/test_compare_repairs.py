@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared
-from support.task_runs import UNSHARD, TaskFiles, TaskRun, wait_until
+from support.task_runs import UNSHARD, TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.cli.compare import CompareWish, task_subject
 from unshard.compare import repairer
 from unshard.compare.result import ComparisonOutcome, RowClass

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,20 @@ def test_all_is_there_at_the_positions_that_it_tells(files: TaskFiles, spark: Sp
         assert all(place.to_dict()["exact"] for place in proof.outcome.places)
 
 
+class WritesLate(threading.Event):
+    """Asked whether to stop, once the ends of the sources that rest are known: somebody writes then, and it goes on."""
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        super().__init__()
+        self.rests, self._write = threading.Event(), write
+
+    def is_set(self) -> bool:
+        if self.rests.is_set():
+            self.rests.clear()
+            self._write()
+        return False
+
+
 @pytest.mark.server
 @pytest.mark.spark
 def test_what_is_in_the_way_is_told(
@@ -61,11 +77,10 @@ def test_what_is_in_the_way_is_told(
     with TaskRun(files, spark) as run:
         run.catch_up()
         assert Trial(files, spark, answer=False).run() is None
-        late = threading.Timer(0.4, write)
+        late = WritesLate(write)
         with pytest.raises(CompareError, match="COMPARE-015") as told:
-            Trial(files, spark, at_rest=late.start).run()
+            Trial(files, spark, at_rest=late.rests.set, stop=late).run()
         assert told.value.where.source == "s2"
-        late.join()
         with pytest.raises(CompareError, match="COMPARE-015"):
             Trial(files, spark, after=write).run()
         run.catch_up()
@@ -190,6 +205,14 @@ def test_a_cut_over_as_it_is_typed(files: TaskFiles, spark: SparkSession, schema
         kept.write_text(record)
         done = cut_over("--back")
         assert done.stdout.splitlines() == ["s1: SET GLOBAL read_only = OFF", "s2: SET GLOBAL read_only = OFF"]
+        assert files.sources["s1"].query("SELECT @@read_only") == [(0,)]
+
+        done = cut_over("--read-only", "--state", "own.json", "--report", "over")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"there is no unshard-cutover-{files.name}.state.json" in cut_over("--back").stdout
+        assert files.sources["s1"].query("SELECT @@read_only") == [(1,)]
+        (undo,) = re.findall(r"unshard (cutover .* --back), or by hand", (files.folder / "over.txt").read_text())
+        subprocess.run([UNSHARD, *shlex.split(undo)], cwd=files.folder, timeout=180, check=True)
         assert files.sources["s1"].query("SELECT @@read_only") == [(0,)]
 
 

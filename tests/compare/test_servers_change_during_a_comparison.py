@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from support.comparisons import compared, kinds, only_table, state_file
 from support.cutovers import Trial, merged_tables
 from support.replicas import Pair, replicated
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import CompareError
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer, ThrowawayServer

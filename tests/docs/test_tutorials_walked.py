@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer, reserved
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.docs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.threads import run_tasks, wait
+from support.waiting import wait_until
 from unshard.dump.folder import DumpSettings
 from unshard.dump.lock_free import reader
 from unshard.dump.locked import ChunkWork, _lock
@@ -45,18 +45,11 @@ class LongWait:
     def __call__(self) -> None:
         with session(self.endpoint, "source") as connection:
             before = self._signs(connection)
-            until(lambda: self._signs(connection) > before + 5)
+            wait_until(lambda: self._signs(connection) > before + 5, "some signs of life")
         wait()
 
     def _signs(self, connection: Any) -> int:
         return int(rows(connection, "SHOW GLOBAL STATUS LIKE 'Com_do'")[0][1])
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_no_connection_is_left_idle_while_its_tasks_run(
@@ -69,7 +62,7 @@ def test_no_connection_is_left_idle_while_its_tasks_run(
 
     def slow(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         begun.append(task)
-        until(lambda: not source_server.query(own))
+        wait_until(lambda: not source_server.query(own), "no connection is left")
         return run_tasks(payloads, task, barrier=barrier)
 
     result = dump(replace(source_server.endpoint, user="dumper"), table, tmp_path / "dump", "none", slow).run()
@@ -80,9 +73,7 @@ def test_no_connection_is_left_idle_while_its_tasks_run(
 @pytest.mark.parametrize("consistency", ["flush", "lock", "none"])
 def test_it_begins_anew(consistency: str, source_server: MariadbServer, table: TableName, tmp_path: Path) -> None:
     with FaultProxy("127.0.0.1", source_server.port) as proxy:
-        unit = dump(
-            replace(source_server.endpoint, port=proxy.port, patience_seconds=2), table, tmp_path / "dump", consistency
-        )
+        unit = dump(replace(source_server.endpoint, port=proxy.port), table, tmp_path / "dump", consistency)
         proxy.cut_after(40_000)
         result = unit.run()
         assert proxy.has_cut()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from support.scripted_connection import Rows, ScriptedConnection, first_match, located
 from support.task_runs import TaskFiles, TaskRun
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.errors import DumpError
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -26,7 +26,7 @@ from unshard.source.snapshot import ask, snapshot_apart_from_xa
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
-SNAPSHOT_SECONDS, PATIENCE_SECONDS = 3.0, 90.0
+SNAPSHOTS = 30
 _COMMIT = re.compile(r"XA COMMIT X'([0-9a-f]+)'")
 
 
@@ -113,11 +113,13 @@ def test_snapshots_hold_what_is_committed_before_their_position(source_server: M
     snapshot, plain = source_server.connection(), source_server.connection()
     taken: list[tuple[Position, set[int]]] = []
     with committing(source_server, [table], 3, 0.004):
-        begun = time.monotonic()
-        while (spent := time.monotonic() - begun) < SNAPSHOT_SECONDS or len(taken) < 6 or count(plain, table) < 51:
-            assert spent < PATIENCE_SECONDS, f"{len(taken)} snapshots"
+
+        def enough() -> bool:
             position = snapshot_apart_from_xa(snapshot, plain, PATIENCE_SECONDS, grace=0.02).position
             taken.append((position, {int(key) for (key,) in ask(snapshot, f"SELECT id FROM {table}")}))
+            return len(taken) >= SNAPSHOTS and count(plain, table) > 50
+
+        wait_until(enough, "snapshots between commits", told=lambda: f"{len(taken)} snapshots")
     commits = {}
     for _, _, _, _, end, text in source_server.query(f"SHOW BINLOG EVENTS IN '{file}'"):
         if found := _COMMIT.match(text):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.load import checkpoint
 from unshard.load.checkpoint import FileState, LoadTables, SeenStates
 from unshard.mysql.connection import Endpoint
@@ -55,8 +55,11 @@ def test_it_looks_again_and_rests_behind_a_look_that_took_long(monkeypatch: pyte
     ended = target.looks
     monkeypatch.setattr(checkpoint, "_REST", 3600.0)
 
+    clock = [1000.0]
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
     def slow(tables: LoadTables, connection: Any) -> dict[str, FileState]:
-        time.sleep(0.01)
+        clock[0] += 0.1
         return target.states()
 
     monkeypatch.setattr(LoadTables, "states", slow)

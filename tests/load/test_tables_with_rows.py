@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
 from unshard.load.creation import EmptyTables

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import structlog
 
+from support.waiting import wait_until
 from unshard import log
 from unshard.errors import ConfigError
 from unshard.log import rotation
@@ -190,10 +191,7 @@ def test_what_another_process_appends_to_is_put_aside_too(tmp_path: Path) -> Non
             for number in range(2):
                 writer.stdin.write(f"{number} {'x' * 100}\n".encode())
                 writer.stdin.flush()
-                until = time.monotonic() + 60
-                while len(aside()) <= number or path.stat().st_size:
-                    assert time.monotonic() < until
-                    time.sleep(0.01)
+                wait_until(lambda wanted=number: len(aside()) > wanted and not path.stat().st_size, "it is put aside")  # type: ignore[misc]
         writer.stdin.write(b"2 more\n")
         writer.stdin.close()
     assert [one.read_text()[0] for one in aside()] == ["0", "1"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import httpx
 from cluster_rig import FakeWorker
 
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.api.verbs import PATH
 from unshard.checks.result import CheckReport
@@ -22,8 +22,6 @@ from unshard.web.audit import AuditLog
 from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
-
-PATIENCE_SECONDS = 60.0
 
 
 class Knock:
@@ -55,23 +53,28 @@ class Served:
     def ask(self, verb: str, **body: Any) -> dict[str, Any]:
         """The answer to a verb. It is put again while nobody has been asked: no master leads, or the one that does is
         slow to show that it is alive."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        answer = self.client.post(f"{PATH}/{verb}", json=body)
-        while not answer.is_success and answer.json()["error_code"] == "CLUSTER-001" and time.monotonic() < until:
-            time.sleep(0.1)
-            answer = self.client.post(f"{PATH}/{verb}", json=body)
-        assert answer.is_success, answer.text
-        form: dict[str, Any] = answer.json()
+        answers: list[httpx.Response] = []
+
+        def answered() -> bool:
+            answers.append(self.client.post(f"{PATH}/{verb}", json=body))
+            return answers[-1].is_success or answers[-1].json()["error_code"] != "CLUSTER-001"
+
+        wait_until(answered, f"an answer to {verb}", told=lambda: answers[-1].text)
+        assert answers[-1].is_success, answers[-1].text
+        form: dict[str, Any] = answers[-1].json()
         return form
 
 
 @contextmanager
-def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0) -> Iterator[Served]:
-    """A master of the store at `url`; a worker's address is looked up in `workers`, not dialled."""
+def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0, silent: float = 60.0) -> Iterator[Served]:
+    """A master of the store at `url`; a worker's address is looked up in `workers`, not dialled.
+
+    `silent`: after so many seconds the database ends the session of one that stops in the middle of a transaction.
+    """
     workers: dict[str, FakeWorker] = {}
     links = WorkerLinks(ListenerConfig(), "http", 5.0)
     master = Master(
-        Store(url, silent_seconds=lease), workers.__getitem__, name, lease_seconds=lease, worker_ttl_seconds=ttl,
+        Store(url, silent_seconds=silent), workers.__getitem__, name, lease_seconds=lease, worker_ttl_seconds=ttl,
         check=lambda task, configs, also, others: CheckReport(()), ask=lambda config: None, level_of=links.level_of,
     )  # fmt: skip
     server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), "127.0.0.1:0")

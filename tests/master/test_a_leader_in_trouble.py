@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,7 +9,7 @@ import pytest
 from cluster_rig import Rig, source_text
 from sqlalchemy import Connection
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.verbs import (
     OperateSource,
     PauseTask,
@@ -71,7 +70,7 @@ def test_a_bug_in_one_look_does_not_end_the_leader_s_thread(rig: Rig, monkeypatc
 def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = time.monotonic()
+    now = rig.master.liveness._monotonic()
     for part in (rig.master.election, rig.master.liveness):
         monkeypatch.setattr(part, "_monotonic", lambda: now)
     worker, spare = rig.worker("w1"), rig.worker("w2")

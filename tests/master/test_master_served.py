@@ -14,7 +14,7 @@ import pytest
 from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, served
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, Served, served
+from sqlalchemy import update
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.verbs import PATH
 from unshard.errors import ClusterError
+from unshard.master import tables
 from unshard.master.state import TaskRow
 from unshard.master.store import Store
 from unshard.testing.servers import MariadbServer
 
-pytestmark = pytest.mark.cluster
-
-LEASE = 6.0
+LEASE = TTL = 3600.0
 
 
 @pytest.fixture
@@ -29,24 +29,39 @@ def url(target_server: MariadbServer, schema: str) -> str:
 
 @pytest.fixture
 def masters(url: str) -> Iterator[list[Served]]:
+    with three_masters(url) as found:
+        yield found
+
+
+@contextmanager
+def three_masters(url: str, silent: float = 60.0) -> Iterator[list[Served]]:
+    """They look at the lease only in `leader`, and no lease ends but by `dies`."""
     with ExitStack() as stack:
-        yield [stack.enter_context(served(url, f"m{number}", LEASE, ttl=30.0)) for number in range(3)]
-
-
-def leaders(masters: list[Served]) -> list[Served]:
-    return [one for one in masters if one.master.election.epoch]
+        found = [stack.enter_context(served(url, f"m{number}", LEASE, TTL, silent)) for number in range(3)]
+        for one in found:
+            one.master._stop.set()
+            one.master._thread.join()
+        yield found
 
 
 def leader(masters: list[Served]) -> Served:
-    """Of these the one that leads, once one does."""
-    found: list[Served] = []
+    """Of these the one that leads, once one does and the others know it."""
 
     def one_leads() -> bool:
-        found.extend(leaders(masters))
-        return bool(found)
+        for one in masters:
+            one.master.step()
+        return all(one.master.election.leader is not None for one in masters)
 
     wait_until(one_leads, "one leads")
-    return found[0]
+    (found,) = (one for one in masters if one.master.election.epoch)
+    return found
+
+
+def dies(one: Served) -> None:
+    """Its lease is over, by its own clock too: it has renewed it no more, and gives nothing back."""
+    with one.master.cluster.store.transaction() as connection:
+        connection.execute(update(tables.LEADER).values(until=1.0))
+    one.master.election._until = 0.0
 
 
 def test_the_next_leader_knows_all_that_the_last_one_knew(masters: list[Served]) -> None:
@@ -59,8 +74,7 @@ def test_the_next_leader_knows_all_that_the_last_one_knew(masters: list[Served])
     assert follower.ask("operate-source", op="create", config=[source_text("a")])["sources"][0]["worker"] == "w1"
     assert follower.ask("start-task", task=task_text("t", "a"))["result"]
     before, epoch = first.master.cluster.state, first.master.cluster.state.bounds["a"].epoch
-    first.master._stop.set()  # it dies: renews no more, and gives nothing back
-    first.master._thread.join()
+    dies(first)
     second = leader([one for one in masters if one is not first])
     wait_until(lambda: worker.beat() is not None, "a beat that is heard")
     assert second.master.cluster.state == before
@@ -71,26 +85,25 @@ def test_the_next_leader_knows_all_that_the_last_one_knew(masters: list[Served])
     assert caught.value.code == "CLUSTER-002"
 
 
-def test_a_leader_frozen_in_the_middle_of_a_change_keeps_no_other_from_leading(masters: list[Served]) -> None:
+def test_a_leader_frozen_in_the_middle_of_a_change_keeps_no_other_from_leading(url: str) -> None:
     """It holds the lock of the leader's row; the database ends its session, and its change is lost whole."""
-    first = leader(masters)
-    others = [one for one in masters if one is not first]
-    first.master._stop.set()
-    first.master._thread.join()
-    store, epoch = first.master.cluster.store, first.master.election.epoch
     led: list[Served] = []
 
-    def change() -> None:
+    def change(store: Store, epoch: int, others: list[Served]) -> None:
         with store.writing(epoch) as writing:
             writing.put_task(TaskRow("half", ""))
             led.append(leader(others))
             writing.put_task(TaskRow("late", ""))
 
-    with pytest.raises(ClusterError) as caught:
-        change()
-    assert caught.value.code == "CLUSTER-003"
-    assert not led[0].master.cluster.state.tasks
-    assert not store.read().tasks, "it speaks to the database again"
+    with three_masters(url, silent=3.0) as masters:
+        first = leader(masters)
+        store, epoch = first.master.cluster.store, first.master.election.epoch
+        dies(first)
+        with pytest.raises(ClusterError) as caught:
+            change(store, epoch, [one for one in masters if one is not first])
+        assert caught.value.code == "CLUSTER-003"
+        assert not led[0].master.cluster.state.tasks
+        assert not store.read().tasks, "it speaks to the database again"
 
 
 def test_an_evicted_leader_hands_over_and_the_others_tell_of_it(masters: list[Served]) -> None:
@@ -99,7 +112,8 @@ def test_an_evicted_leader_hands_over_and_the_others_tell_of_it(masters: list[Se
     second = leader([one for one in masters if one is not first])
     wait_until(lambda: not first.master.election.epoch, "it knows that it leads no more")
 
-    def told() -> bool:  # it knows by its next look
+    def told() -> bool:
+        first.master.step()
         answer = first.client.post(f"{PATH}/list-member", json={"leader": True}).json()
         return bool(answer["result"]) and answer["members"][0]["leader"]["name"] == second.master.name
 

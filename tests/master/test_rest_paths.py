@@ -121,13 +121,19 @@ def requests(source: MariadbServer, target: MariadbServer, schema: str) -> list[
 def test_every_path_is_there_and_answers(
     one: Served, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
-    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.orders (id INT PRIMARY KEY)")
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.orders (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.versions (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        f"CREATE VIEW {schema}.seen AS SELECT * FROM {schema}.orders",
+    )
     target_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t_validator_checkpoint (id INT)")
     told = {}
     for method, path, body, status in requests(source_server, target_server, schema):
         answer = one.client.request(method, path, json=body)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text[:500]}"
         told[f"{method} {path.partition('?')[0]}"] = answer
+    assert told[f"GET {V1}/sources/a/schemas/{schema}"].json() == ["orders", "versions"]
     topology = told[f"GET {V1}/cluster/info"].json()["topology"]
     assert topology["grafana_topology"] == {"host": "10.0.0.9", "port": 3000}
     assert [row["name"] for row in topology["master_topology_list"]] == ["one"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cluster_rig import FakeWorker, Rig
-from test_sources_of_a_cluster import until
 
+from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask, ResumeTask
 from unshard.master.state import SubtaskRow
@@ -30,7 +30,7 @@ def test_a_task_whose_worker_has_a_later_revision_is_paused_and_resumed(rig: Rig
         assert rig.master.resume_task(ResumeTask(name="t"))["result"]
     with rig.master.cluster.change() as writing:
         writing.put_subtask(replace(before, brief=None))
-    until(lambda: row_of(rig, "t").newest > before.revision)
+    wait_until(lambda: row_of(rig, "t").newest > before.revision, "the worker tells its revision")
     assert stage_of(worker, "t") is Stage.RUNNING, "it goes on by what it heard last"
     assert rig.master.pause_task(PauseTask(name="t"))["sources"][0] == {
         "result": True, "msg": "", "source": "a", "worker": "w1",

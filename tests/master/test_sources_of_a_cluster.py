@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from cluster_rig import Rig, source_text, task_text
 
+from support.waiting import wait_until
 from unshard.api.heartbeat import Heartbeat
 from unshard.api.status import Stage, UnitName
 from unshard.api.verbs import (
@@ -32,13 +31,6 @@ from unshard.api.verbs import (
 )
 from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.02)
 
 
 def worker_of(rig: Rig, source: str) -> str:
@@ -101,24 +93,23 @@ def test_a_source_for_a_worker_by_name(rig: Rig) -> None:
     assert list(rig.master.cluster.state.sources) == ["a"]
 
 
-def test_a_lost_worker_s_source_moves_with_its_tasks(tmp_path: Path) -> None:
-    with Rig(f"sqlite:///{tmp_path / 'state.db'}", lease=60.0, ttl=4.0) as rig:
-        lost_for_a_while(rig)
-
-
-def lost_for_a_while(rig: Rig) -> None:
+def test_a_lost_worker_s_source_moves_with_its_tasks(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is lost when the ttl is over by the master's clock; the other one has beaten by then."""
+    now = rig.master.liveness._monotonic()
+    monkeypatch.setattr(rig.master.liveness, "_monotonic", lambda: now)
     first, spare = rig.worker("w1"), rig.worker("w2")
     rig.sources("a")
     rig.start("t", "a")
     epoch = rig.master.cluster.state.bounds["a"].epoch
     first.falls_silent()
-    until(lambda: worker_of(rig, "a") == "w2" and "t" in spare.briefs)
+    now += rig.master.liveness.ttl_seconds
+    wait_until(lambda: worker_of(rig, "a") == "w2" and "t" in spare.briefs, "the spare has the source")
     assert rig.master.cluster.state.bounds["a"].epoch > epoch
     assert spare.order is not None
     assert spare.order.subtasks[0].kept is not None
     assert members(rig)["w1"] == ("offline", "")
     first.deaf = False
-    until(lambda: first.order is None and members(rig)["w1"] == ("free", ""))
+    wait_until(lambda: first.order is None and members(rig)["w1"] == ("free", ""), "it is a spare")
     assert worker_of(rig, "a") == "w2"
 
 
@@ -132,8 +123,8 @@ def test_transfer_lets_tasks_rest_and_go_on(rig: Rig) -> None:
     rig.sources("a")
     rig.start("t", "a")
     assert rig.master.transfer_source(TransferSource(source="a", worker="w2"))["result"]
-    until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING)
-    until(lambda: first.order is None)
+    wait_until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING, "the other one runs it")
+    wait_until(lambda: first.order is None, "the first has let go")
     assert rig.master.cluster.state.subtasks["t", "a"].stage is Stage.RUNNING
     with refused("CLUSTER-012"):
         rig.master.transfer_source(TransferSource(source="a", worker="nobody"))
@@ -145,20 +136,20 @@ def test_a_copy_that_has_just_ended_is_no_reason_against_a_transfer(rig: Rig) ->
     first, second = rig.worker("w1"), rig.worker("w2")
     rig.sources("a")
     rig.start("t", "a")
-    until(lambda: rig.settled("t"))
+    wait_until(lambda: rig.settled("t"), "it runs")
     first.come_to(UnitName.LOAD)
 
     def unit() -> str:
         brief = rig.master.cluster.state.subtasks["t", "a"].brief
         return brief.unit if brief is not None else ""
 
-    until(lambda: unit() == UnitName.LOAD.value)
+    wait_until(lambda: unit() == UnitName.LOAD.value, "it loads")
     with refused("CLUSTER-013"):
         rig.master.transfer_source(TransferSource(source="a", worker="w2"))
     first.come_to(UnitName.SYNC, quiet=True)
     assert unit() == UnitName.LOAD.value, "no beat has told it"
     assert rig.master.transfer_source(TransferSource(source="a", worker="w2"))["result"]
-    until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING)
+    wait_until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING, "the other one runs it")
 
 
 def test_a_source_with_tasks_is_not_let_go(rig: Rig) -> None:
@@ -228,7 +219,7 @@ def test_the_relay_of_a_source(rig: Rig) -> None:
         (partial(rig.master.resume_relay, ResumeRelay(sources=("a",))), Stage.RUNNING),
     ):
         assert verb()["result"]
-        until(lambda stage=stage: worker.order.relay_stage is stage)  # type: ignore[misc]
+        wait_until(lambda stage=stage: worker.order.relay_stage is stage, f"the relay is {stage}")  # type: ignore[misc]
     for workers in (("w2",), ("w1", "w2")):
         with refused("CLUSTER-016"):
             rig.master.start_relay(StartRelay(sources=("a",), workers=workers))
@@ -283,7 +274,9 @@ def test_a_password_of_a_source_may_change_while_its_tasks_run(rig: Rig) -> None
     assert told == rig.master.operate_source(OperateSource(op="update", config=(text.replace("another", "a third"),)))
     again = rig.master.update_source(UpdateSource(config=text.replace("another", "a third") + "# a comment\n"))
     assert again["sources"][0]["msg"].startswith("nothing is changed")
-    until(lambda: worker.order is not None and worker.order.config["from"]["password"] == "a third one")
+    wait_until(
+        lambda: worker.order is not None and worker.order.config["from"]["password"] == "a third one", "a new password"
+    )
     with refused("CLUSTER-016"):
         rig.master.update_source(UpdateSource(config=source_text("a", enable_gtid="true")))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cluster_rig import Rig, task_text
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.heartbeat import Heartbeat, SubtaskBrief
 from unshard.api.status import (
     ProcessError,

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 from cluster_rig import Rig, source_text, task_text
-from test_sources_of_a_cluster import members, refused, until
+from test_sources_of_a_cluster import members, refused
 
+from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.api.verbs import (
     ListMember,
@@ -45,7 +46,7 @@ def pair(rig: Rig) -> Rig:
     rig.sources("a", "b")
     rig.start("t", "a")
     rig.start("u", "b")
-    until(lambda: rig.settled("t") and rig.settled("u"))
+    wait_until(lambda: rig.settled("t") and rig.settled("u"), "both run")
     return rig
 
 
@@ -86,20 +87,20 @@ def test_a_worker_that_begins_with_a_source_that_can_t_be_read_waits_for_its_fil
     rig.worker("w1")
     rig.sources("a")
     rig.start("t", "a")
-    until(lambda: rig.settled("t"))
+    wait_until(lambda: rig.settled("t"), "it runs")
     spoil_source(rig)
     lost = rig.workers["w1:8262"]
     rig.lose(lost)
     del rig.workers[lost.addr]
     fresh = rig.worker("w2")
-    until(lambda: members(rig)["w2"] == ("bound", "a"))
-    until(lambda: fresh.refusal is not None)
+    wait_until(lambda: members(rig)["w2"] == ("bound", "a"), "the other one has the source")
+    wait_until(lambda: fresh.refusal is not None, "it refuses")
     assert "CLUSTER-091" in str(rig.master.query_status(QueryStatus(name="t"))["sources"][0]["sourceStatus"]["result"])
     told = rig.master.resume_task(ResumeTask(name="t"))["sources"][0]
     assert not told["result"]
     assert "CLUSTER-091" in told["msg"]
     assert rig.master.operate_source(OperateSource(op="update", config=(source_text("a"),)))["result"]
-    until(lambda: rig.settled("t") and fresh.briefs["t"].stage is Stage.RUNNING)
+    wait_until(lambda: rig.settled("t") and fresh.briefs["t"].stage is Stage.RUNNING, "it runs")
 
 
 def test_a_task_s_file_that_can_t_be_read_is_told_and_mended(pair: Rig) -> None:

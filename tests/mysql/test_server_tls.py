@@ -6,7 +6,6 @@ import base64
 import os
 import pickle
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import pymysql
 import pytest
 
 from support.certificates import Authority
+from support.waiting import wait_until
 from unshard.config.database import DatabaseConfig, SecurityConfig
 from unshard.errors import SourceError, UnshardError
 from unshard.model.position import Position
@@ -231,10 +231,8 @@ def test_inline_keys_leave_nothing_behind(secured: MariadbServer, authority: Aut
     opened = set(os.listdir("/proc/self/fd"))
     for _ in range(5):
         cipher(one)
-    deadline = time.monotonic() + 90
-    while len(set(os.listdir("/proc/self/fd")) - opened) > 1:  # another thread may have a file open for a moment
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    # another thread may have a file open for a moment
+    wait_until(lambda: len(set(os.listdir("/proc/self/fd")) - opened) <= 1, "the files are closed")
     assert not [name for number in opened if "memfd:pem" in (name := _target(number))]
 
 

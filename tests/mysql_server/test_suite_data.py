@@ -8,12 +8,10 @@ from pathlib import Path
 
 from support.binlog_listing import listed
 from support.binlog_tools import ask
+from support.mysql_server import server_tree
 from unshard.binlog.headers import MAGIC
 from unshard.errors import BinlogError
 from unshard.testing.servers import program
-
-DATA = Path(__file__).parents[2] / ".servers" / "suite-data"
-"""Fetched by tools/test-servers, as the servers are."""
 
 AGREED = {"mdev6020-mysql-bin.000001", "ver_trunk_row_v2.001", "write-partial-row.binlog", "mariadb-5.5-binlog.000001"}
 OF_MYSQL_8 = "mdev35643_mysql_80_binlog.000001"  # MariaDB's tool gives up in the middle of it
@@ -22,7 +20,7 @@ OF_MYSQL_8 = "mdev35643_mysql_80_binlog.000001"  # MariaDB's tool gives up in th
 def files() -> Iterator[Path]:
     """Each different file once, whatever it is called."""
     seen = set()
-    for path in sorted(path for path in DATA.rglob("*") if path.is_file()):
+    for path in sorted(path for path in server_tree("suite-data").rglob("*") if path.is_file()):
         data = path.read_bytes()
         digest = hashlib.sha256(data).digest()
         if data.startswith(MAGIC) and digest not in seen:

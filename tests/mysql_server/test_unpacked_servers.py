@@ -20,7 +20,7 @@ from support.mysql_server import (
     mysqlbinlog,
     server_tree,
 )
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.testing.servers import MissingProgramError, ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server

@@ -6,6 +6,7 @@ import ast
 import http.server
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.cli.app import app
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
@@ -161,13 +162,18 @@ def unshard(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_source_archive_is_complete(tmp_path: Path) -> None:
     """Every tracked file but those that only the repository needs: so it builds and is tested from the archive."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    tracked = [name for name in listed.splitlines() if (ROOT / name).is_file()]
+    tree = tmp_path / "tree"  # what is packed stands in a folder meanwhile, which others must not find in the project
+    for name in tracked:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
     command = [sys.executable, "setup.py", "-q", "egg_info", "-e", str(tmp_path), "sdist", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command, cwd=tree, check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         packed = {name.partition("/")[2] for name in opened.getnames()}
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    missing = {name for name in listed.splitlines() if name not in packed and (ROOT / name).is_file()}
+    missing = {name for name in tracked if name not in packed}
     assert {name for name in missing if not name.startswith((".ci/", ".git", ".containerignore"))} == set()
 
 

@@ -10,7 +10,9 @@ from shutil import rmtree
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, newest, wait_until
+from support.server_clock import next_second
+from support.task_runs import TaskFiles, TaskRun, newest
+from support.waiting import wait_until
 from unshard.checks.run import check_task, require
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
@@ -164,7 +166,8 @@ def binlog_purged(walk: Walk) -> None:
 def source_reset(walk: Walk) -> None:
     walk.source.run("RESET MASTER")
     walk.followed()
-    walk.source.run("DO SLEEP(1.1)", "RESET MASTER")  # the format event's time tells the two files apart
+    next_second(walk.source)  # the format event's time tells the two files apart
+    walk.source.run("RESET MASTER")
     for number in range(100, 120):
         walk.source.run(f"INSERT INTO {walk.name} VALUES ({number}, 'in the new log')")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 PLACES = ("sync-chunk-after:6", "sync-chunk-commit:4")
+NEVER = 3600
+"""Seconds between two checkpoints: none comes before the kill."""
 
 
 def test_killed_in_the_middle_it_applies_again_what_was_not_durable(
@@ -35,13 +38,13 @@ def test_killed_in_the_middle_it_applies_again_what_was_not_durable(
         target,
         ("plain_1", "unique_1"),
         keys={"delivery": "at-least-once"},
-        syncer={"batch": 10, "worker-count": 3, "checkpoint-flush-interval": 3, "safe-mode-duration": "60s"},
+        syncer={"batch": 10, "worker-count": 3, "checkpoint-flush-interval": NEVER, "safe-mode-duration": "60s"},
     ).write()
     with at_work(*works, share=0.05):
         for place in PLACES:
             with Command(files, crash_at=place) as command:
                 command.dies(place)
-    with Command(files) as command:
+    with Command(replace(files, syncer={**files.syncer, "checkpoint-flush-interval": 1}).write()) as command:
         command.catch_up()
         command.interrupt()
         assert command.wait() == 0, command.text

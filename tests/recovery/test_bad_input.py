@@ -12,7 +12,8 @@ import pytest
 import typer
 from pyspark.sql import SparkSession
 
-from support.task_runs import Command, TaskFiles, TaskRun, newest, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun, newest
+from support.waiting import wait_until
 from unshard.cli.process import guarded
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
 from support.replicas import Pair, replicated
-from support.task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import RelayError, UnshardError

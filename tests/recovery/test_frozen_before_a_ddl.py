@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_processes import REFUSED, Process
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

@@ -2,21 +2,23 @@
 target stays away for longer than the task waits. Every change arrives once.
 
 UNSHARD_KILLS is the number of deaths while rows come, 4 if it is not set. Of each five, the last two are the target's.
-UNSHARD_AWAY_SECONDS is how long the target stays away in the load and in the first batches, 2 if it is not set.
+UNSHARD_AWAY is for how many transactions of the source the target stays away in the load and in the first batches, 40
+if it is not set.
 UNSHARD_TARGET_ENDS is how the target ends: `kill`, if it is not set, or `stop`.
 """
 
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import Command, TaskFiles, at_work, newest, wait_until
+from support.task_runs import Command, TaskFiles, at_work, commit_more, newest
+from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
@@ -24,7 +26,7 @@ from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 KILLS = int(os.environ.get("UNSHARD_KILLS", "4"))
-AWAY_SECONDS = float(os.environ.get("UNSHARD_AWAY_SECONDS", "2"))
+AWAY = int(os.environ.get("UNSHARD_AWAY", "40"))
 TARGET_ENDS = os.environ.get("UNSHARD_TARGET_ENDS", "kill")
 
 
@@ -32,9 +34,10 @@ def end(server: MariadbServer) -> None:
     {"kill": server.kill, "stop": server.stop}[TARGET_ENDS]()
 
 
-def restart(server: MariadbServer, seconds: float) -> None:
+def restart(server: MariadbServer, works: Sequence[Workload], transactions: int) -> None:
+    """The server is away while the workloads commit so many more."""
     end(server)
-    time.sleep(seconds)
+    commit_more(*works, transactions=transactions)
     server.start()
 
 
@@ -67,23 +70,23 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
     with Command(files) as command:
         command.shows("s1  load")
         wait_until(lambda: stands_still(target), "in the middle of the load")
-        restart(target, AWAY_SECONDS)
-        command.shows("s1  sync")
         with at_work(*works, share=0.05):
+            restart(target, works, AWAY)
+            command.shows("s1  sync")
             for _ in range(2):
                 moves(files)
-                time.sleep(random.uniform(0, 0.5))
-                restart(target, AWAY_SECONDS)
+                commit_more(*works, transactions=random.randint(0, 20))
+                restart(target, works, AWAY)
             moves(files)
-            time.sleep(random.uniform(0, 0.5))
+            commit_more(*works, transactions=random.randint(0, 20))
             command.kill()
     with at_work(*works, share=0.05):
         for number in range(1, KILLS):
             with Command(files) as command:
                 moves(files)
-                time.sleep(random.uniform(0, 0.7))
+                commit_more(*works, transactions=random.randint(0, 30))
                 if number % 5 > 2:
-                    restart(target, seconds=random.uniform(0, 3))
+                    restart(target, works, random.randint(0, 60))
                     moves(files)
                 command.kill()
     with Command(files, "", ":", "--no-auto-resume") as command:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.dump.metadata import DumpResult
 from unshard.dump.unit import Crossed, DumpUnit
 from unshard.mysql.endpoint import to_endpoint
@@ -24,7 +24,7 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
-PATIENCE_SECONDS = 2
+PATIENCE_SECONDS = 3
 
 
 @pytest.fixture
@@ -93,8 +93,10 @@ def dump_harmed(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, each: int) -
 
 
 def stall(proxy: FaultProxy) -> None:
+    """Nothing comes through until somebody has given up, and met the same silence on a new connection."""
+    known = proxy.accepted
     proxy.stall()
-    time.sleep(PATIENCE_SECONDS + 1.5)  # new connections meet the same silence
+    wait_until(lambda: proxy.accepted > known, "a new connection")
     proxy.flow()
 
 

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from support.optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, ends_at, take_out
-from support.task_runs import Command, TaskRun, wait_until
+from support.task_runs import Command, TaskRun
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -114,7 +115,7 @@ def test_random_statements_rows_stops_and_starts(rig: ShardRig, seed: int) -> No
         def told() -> str:
             return f"{merged_rows(shards)}\n{upstream_rows(shards)}\n" + "\n".join(map(str, last.crew.readings()))
 
-        wait_until(equal, "the rows of all shards", 120, told)
+        wait_until(equal, "the rows of all shards", told=told)
         names = {row[0] for row in shards.target.query(f"SHOW COLUMNS FROM {shards.merged}")}
         assert names == {"id", "w", "e", "c"}
 

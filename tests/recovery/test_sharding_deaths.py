@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_runs import Shards, ends_at, take_out
-from support.task_runs import Command, TaskRun, wait_until
+from support.task_runs import Command, TaskRun
+from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log

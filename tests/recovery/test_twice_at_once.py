@@ -16,7 +16,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.errors import Where
 from unshard.spark.batches import run_attempt, run_batch
 from unshard.spark.jobs import run_tasks

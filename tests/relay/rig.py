@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from support.waiting import PATIENCE_SECONDS, ExpiredWait, wait_until
 from unshard.config.source import SourceConfig
 from unshard.model.position import Location, Position
 from unshard.relay.unit import RelayUnit
 from unshard.testing.servers import MariadbServer
 
-PATIENCE_SECONDS = 90
 IN_USE_FLAG = 21  # offset in the file of the low byte of its format event's flags
 
 
@@ -45,13 +42,13 @@ class Rig:
         self.units.append(unit)
         unit.start()
         # which file it begins with is settled here, whatever the test does to the server next
-        wait_until(lambda: unit.status().location is not None or unit.status().trouble is not None)
+        wait_until(lambda: unit.status().location is not None or unit.status().trouble is not None, "it has begun")
         return unit
 
     def catch_up(self, unit: RelayUnit) -> None:
         if not unit.wait_for(newest(self.server), PATIENCE_SECONDS):
             unit.check()
-            raise AssertionError(f"not there in {PATIENCE_SECONDS} s: {unit.status()}")
+            raise ExpiredWait(f"not in {PATIENCE_SECONDS:.0f} s: the relay has all\n{unit.status()}")
 
     def compare(self, unit: RelayUnit, *, crashed: bool = False) -> tuple[str, ...]:
         """Close the server's file, catch up, stop; all relay files but the newest must be the server's. Their names."""
@@ -65,10 +62,3 @@ class Rig:
                 theirs[IN_USE_FLAG] &= 0xFE  # a crash leaves the mark on the file; it is never sent
             assert unit.log.path(name).read_bytes() == theirs, name
         return names
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline, pause = time.monotonic() + seconds, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        pause.wait(0.02)

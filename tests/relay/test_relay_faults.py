@@ -12,8 +12,10 @@ from typing import Any
 
 import MySQLdb
 import pytest
-from rig import Rig, insert, newest, wait_until
+from rig import Rig, insert, newest
 
+from support.server_clock import next_second
+from support.waiting import wait_until
 from unshard.errors import RelayError, SourceError
 from unshard.model.position import Location, Position
 from unshard.source.replica import ReplicaStream
@@ -45,7 +47,7 @@ def purge_old(server: MariadbServer) -> None:
     """Leave only the newest binlog; a dump thread that has not noticed its client's end would hold files back."""
     kill_dump_threads(server)
     server.run("FLUSH BINARY LOGS")
-    wait_until(lambda: _purged(server))
+    wait_until(lambda: _purged(server), "only the newest file is left")
 
 
 def _purged(server: MariadbServer) -> bool:
@@ -61,7 +63,7 @@ def test_cuts_in_the_middle_of_events(rig: Rig, upstream: MariadbServer, proxy: 
     for _ in range(6):
         proxy.cut_after(dice.randrange(200, 40_000))
         insert(upstream, 10, 4000)
-        wait_until(proxy.has_cut)
+        wait_until(proxy.has_cut, "the connection is cut")
 
     rig.compare(unit)
 
@@ -95,7 +97,7 @@ def test_silence_is_a_lost_connection(rig: Rig, upstream: MariadbServer, proxy: 
             and status.trouble.code == "RELAY-001"
         )
 
-    wait_until(is_told)
+    wait_until(is_told, "the silence is told")
     proxy.cut()
     proxy.flow()
 
@@ -118,7 +120,7 @@ def test_a_quiet_source_is_not_silence(
     unit = rig.relay(port=proxy.port, heartbeat_seconds=0.2)
     rig.catch_up(unit)
     accepted, before = proxy.accepted, len(heard)
-    wait_until(lambda: len(heard) >= before + 5)
+    wait_until(lambda: len(heard) >= before + 5, "five signs of life")
     assert (unit.status().reconnects, proxy.accepted) == (0, accepted)
 
 
@@ -127,7 +129,7 @@ def test_a_source_that_is_killed_comes_back(rig: Rig, upstream: MariadbServer) -
     insert(upstream)
     rig.catch_up(unit)
     upstream.kill()
-    wait_until(lambda: unit.status().reconnecting_since is not None)
+    wait_until(lambda: unit.status().reconnecting_since is not None, "it reconnects")
     upstream.start()
     insert(upstream)
     rig.catch_up(unit)
@@ -153,7 +155,7 @@ def test_two_replicas_with_one_id_both_go_on(rig: Rig, upstream: MariadbServer, 
     units = [rig.relay(**keys), other.relay(**keys)]
     try:
         insert(upstream)
-        wait_until(lambda: sum(unit.status().reconnects for unit in units) >= 1)
+        wait_until(lambda: sum(unit.status().reconnects for unit in units) >= 1, "one was thrown out")
         insert(upstream)
         for unit in units:
             rig.catch_up(unit)
@@ -168,7 +170,7 @@ def test_a_changed_bit_on_the_way_stops_it_and_nothing_bad_is_kept(
     rig.catch_up(unit)
     proxy.flip_after(5_000)
     insert(upstream, 1, 100_000)
-    wait_until(lambda: unit.status().stage == "Paused")
+    wait_until(lambda: unit.status().stage == "Paused", "it stops")
     with pytest.raises(RelayError) as raised:
         unit.check()
     assert raised.value.code == "RELAY-005"
@@ -185,7 +187,7 @@ def test_a_full_disk_stops_it_and_loses_nothing(rig: Rig, upstream: MariadbServe
     insert(upstream, 40, 5_000)
     with largest_file(100_003):
         unit = rig.relay(start)
-        wait_until(lambda: unit.status().stage == "Paused")
+        wait_until(lambda: unit.status().stage == "Paused", "it stops")
     with pytest.raises(RelayError) as raised:
         unit.check()
     assert raised.value.code == "RELAY-013"
@@ -203,7 +205,7 @@ def test_a_purged_binlog_names_the_oldest_there_is(rig: Rig, upstream: MariadbSe
     gone = Position(f"mysql-bin.{newest(upstream).number - 1:06d}")
 
     unit = rig.relay(Location(gone))
-    wait_until(lambda: unit.status().stage == "Paused")
+    wait_until(lambda: unit.status().stage == "Paused", "it stops")
 
     with pytest.raises(RelayError, match="oldest") as raised:
         unit.check()
@@ -220,7 +222,7 @@ def test_binlogs_purged_behind_a_stopped_relay(rig: Rig, upstream: MariadbServer
     purge_old(upstream)
 
     unit.start()
-    wait_until(lambda: unit.status().stage == "Paused")
+    wait_until(lambda: unit.status().stage == "Paused", "it stops")
 
     with pytest.raises(RelayError) as raised:
         unit.check()
@@ -248,7 +250,7 @@ def test_a_refused_password(rig: Rig, upstream: MariadbServer) -> None:
     unit.stop()
     unit._endpoint = replace(upstream.endpoint, user="refused", password="wrong")
     unit.start()
-    wait_until(lambda: unit.status().stage == "Paused")
+    wait_until(lambda: unit.status().stage == "Paused", "it stops")
     with pytest.raises(SourceError) as raised:
         unit.check()
     assert raised.value.code == "SOURCE-002"
@@ -264,10 +266,11 @@ def test_a_reset_source_is_not_taken_for_the_same(rig: Rig) -> None:
         insert(server, 5)
         own.catch_up(unit)
         unit.stop()
-        server.run("DO SLEEP(1.1)", "RESET MASTER")  # the format event's time tells the two files apart
+        next_second(server)  # the format event's time tells the two files apart
+        server.run("RESET MASTER")
         insert(server, 50)
         unit.start()
-        wait_until(lambda: unit.status().stage == "Paused")
+        wait_until(lambda: unit.status().stage == "Paused", "it stops")
         with pytest.raises(RelayError) as raised:
             unit.check()
         assert raised.value.code == "RELAY-015"
@@ -286,7 +289,7 @@ def test_another_server_needs_gtid(rig: Rig, upstream: MariadbServer) -> None:
         by_gtid: dict[str, Any] = {"enable-gtid": True}
         own = Rig(server, rig.folder)
         refused = own.relay()
-        wait_until(lambda: refused.status().stage == "Paused")
+        wait_until(lambda: refused.status().stage == "Paused", "it stops")
         with pytest.raises(RelayError) as raised:
             refused.check()
         assert raised.value.code == "RELAY-008"

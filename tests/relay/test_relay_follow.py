@@ -6,8 +6,9 @@ import subprocess
 import tomllib
 
 import pytest
-from rig import Rig, insert, newest, wait_until
+from rig import Rig, insert, newest
 
+from support.waiting import wait_until
 from unshard.model.position import Location, Position
 from unshard.testing.servers import MariadbServer, program
 
@@ -160,12 +161,12 @@ def test_the_stream_tells_where_the_log_of_the_source_ends(rig: Rig, upstream: M
         found = unit.sighting()
         return found.location.position if found is not None else None
 
-    wait_until(lambda: seen() == newest(upstream))
+    wait_until(lambda: seen() == newest(upstream), "it tells the end")
     insert(upstream)
-    wait_until(lambda: seen() == newest(upstream))
+    wait_until(lambda: seen() == newest(upstream), "it tells the end after new rows")
     upstream.run("FLUSH BINARY LOGS")
     insert(upstream)
-    wait_until(lambda: seen() == newest(upstream))
+    wait_until(lambda: seen() == newest(upstream), "it tells the end in a new file")
     (first, *_) = unit.log.files()
     end, counted = newest(upstream), connections(upstream)
     for _ in range(20):
@@ -176,7 +177,10 @@ def test_the_stream_tells_where_the_log_of_the_source_ends(rig: Rig, upstream: M
     assert connections(upstream) == counted + 1, "that of this question"
     before = unit.sighting()
     assert before is not None
-    wait_until(lambda: (found := unit.sighting()) is not None and found.seen > before.seen)
+    wait_until(
+        lambda: (found := unit.sighting()) is not None and found.seen > before.seen,
+        "a heartbeat tells the same end again",
+    )
 
 
 def connections(server: MariadbServer) -> int:

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from support.operated_tasks import ctl
 from support.shard_runs import ROW, Shards, ends_at
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, at_work, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work, newest
+from support.waiting import wait_until
 from unshard.dump.metadata import read_header
 from unshard.errors import SyncError, UnshardError
 from unshard.model.position import Position

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 

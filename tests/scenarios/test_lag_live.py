@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.server_clock import clock
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
@@ -27,13 +28,14 @@ def note(run: TaskRun) -> str:
 
 def grows(run: TaskRun) -> None:
     """By a second and more, no quicker than time passes. A source that is slow to tell its clock blurs a reading."""
-    begun, first = time.monotonic(), lag(run)
+    target = run.files.target
+    begun, first = clock(target), lag(run)
     assert first is not None
     assert first > 0
 
     def by_the_clock() -> bool:
         now = lag(run)
-        return now is not None and 1 <= now - first <= time.monotonic() - begun + CLOCK_SECONDS
+        return now is not None and 1 <= now - first <= clock(target) - begun + CLOCK_SECONDS
 
     wait_until(by_the_clock, "it grows by the clock")
 
@@ -70,5 +72,5 @@ def test_lag_tells_the_truth(spark: SparkSession, target_server: MariadbServer, 
         wait_until(lambda: bool(lag(run)), "behind while stopped")
         grows(run)
         source.stop()
-        time.sleep(2.1)
+        wait_until(lambda: run.crew.readings()[0].upstream is None, "the source can't be asked")
         grows(run)

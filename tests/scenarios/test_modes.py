@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, newest, wait_until
+from support.task_runs import TaskFiles, TaskRun, newest
+from support.waiting import wait_until
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer, program
 from unshard.testing.workload import Workload, WorkPlan

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from support.operated_tasks import ctl, go_on, stopped_run
 from support.shard_runs import Shards
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.errors import DdlError, ShardError, SyncError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal

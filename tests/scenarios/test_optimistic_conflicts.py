@@ -7,7 +7,7 @@ import pytest
 from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, holds, in_step, merged_rows, optimistic, stopped, waits
 from support.shard_rig import ShardRig
-from support.task_runs import wait_until
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -61,14 +61,21 @@ def test_a_rename_on_one_shard_against_add_and_drop_on_another(rig: ShardRig) ->
 
 
 def test_one_name_in_two_cases(rig: ShardRig) -> None:
+    """The column has the case of the statement that reaches the target first, whichever others follow."""
     shards = optimistic(rig)
+    first, *others = shards.shards
+
+    def adds(shard: tuple[str, int], name: str) -> None:
+        shards.alter(*shard, f"ADD COLUMN {name} VARCHAR(10) NOT NULL DEFAULT 'none'")
+        row = f"{shards.id(*shard, 1)}, 'row 1', 'some'"
+        shards.run(shard[0], f"INSERT INTO {shards.at(shard[1])} (id, v, {name}) VALUES ({row})")
+
     with rig.run(shards) as run:
         run.catch_up()
-        for shard, name in zip(shards.shards, ("Note", "note", "NOTE", "Note"), strict=True):
-            shards.alter(*shard, f"ADD COLUMN {name} VARCHAR(10) NOT NULL DEFAULT 'none'")
-            row = f"{shards.id(*shard, 1)}, 'row 1', 'some'"
-            shards.run(shard[0], f"INSERT INTO {shards.at(shard[1])} (id, v, {name}) VALUES ({row})")
-            has_columns(run, shards, "id", "v", "Note")  # the first shard has named it before another one asks
+        adds(first, "Note")
+        has_columns(run, shards, "id", "v", "Note")
+        for shard, name in zip(others, ("note", "NOTE", "Note"), strict=True):
+            adds(shard, name)
         shards.wait_in_step(run)
         assert columns(shards) == ["id", "v", "Note"]
         rows = merged_rows(shards)

@@ -7,7 +7,8 @@ import pytest
 from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -13,7 +13,8 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import has_columns, merged_rows, optimistic, upstream_rows
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, take_out
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.cli.app import app
 from unshard.model.table import TableName
 from unshard.operate import locks

@@ -12,7 +12,7 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic, stopped, waits
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, ends_at
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.cli.app import app
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.copy_storm import CopyStorm
+from support.waiting import rounds
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
@@ -29,9 +30,8 @@ def test_random_copies(
 ) -> None:
     """With UNSHARD_FUZZ_SECONDS new seeds for so long, from UNSHARD_FUZZ_SEED on; a finding tells its seed."""
     seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
-    ended = time.monotonic() + seconds
-    seed = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or (int(time.time()) if seconds else SEEDS[0])
-    while seed in SEEDS if not seconds else time.monotonic() < ended:
+    first = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or int(time.time())
+    for seed in (first + number for number in rounds(seconds)) if seconds else SEEDS:
         name = f"{schema}_{seed}"
         storm = CopyStorm(seed, name, source_server, target_server, tmp_path / name)
         try:
@@ -40,7 +40,6 @@ def test_random_copies(
             error.add_note(f"seed {seed}: {storm.told}")
             raise
         sys.stderr.write(f"seed {seed}: {storm.told}\n")
-        seed += 1
 
 
 @pytest.mark.recovery

@@ -18,6 +18,7 @@ from support.shard_processes import Processes
 from support.shard_storm import STEPS, Life, Storm
 from support.shard_terms import Terms
 from support.task_runs import TaskFiles
+from support.waiting import rounds
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
@@ -50,9 +51,8 @@ def test_random_shards(
         )
         return
     processes = bool(os.environ.get("UNSHARD_FUZZ_PROCESSES"))
-    ended = time.monotonic() + seconds
-    seed = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or int(time.time())
-    while time.monotonic() < ended:
+    first = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or int(time.time())
+    for seed in (first + number for number in rounds(seconds)):
         name, terms = f"{schema}_{seed}", Terms.drawn(random.Random(seed))
         try:
             storm = Storm(seed, name, sources, target_server, tmp_path / name, terms, STEPS)
@@ -64,4 +64,3 @@ def test_random_shards(
             error.add_note(f"seed {seed} {terms}")
             raise
         sys.stderr.write(f"seed {seed} {terms}: {told}\n")
-        seed += 1

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shape_set import ALL_SHAPES, ShapeSet
-from support.task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
+from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
+from support.waiting import PATIENCE_SECONDS
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.planning import planner as planning
 from unshard.sync.unit import SyncUnit

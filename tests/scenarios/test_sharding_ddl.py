@@ -11,7 +11,8 @@ import pytest
 
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import ShardError
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from support.operated_tasks import ctl
 from support.shard_runs import ROW, Shards
-from support.task_runs import TaskRun, newest, wait_until
+from support.task_runs import TaskRun, newest
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import load_keepers

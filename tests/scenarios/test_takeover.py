@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from support.dm_records import CHECKPOINT
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import SyncError
 from unshard.model.position import Position
@@ -17,16 +18,6 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
-CHECKPOINT = """
-CREATE TABLE {name} (
-  id VARCHAR(32) NOT NULL, cp_schema VARCHAR(128) NOT NULL, cp_table VARCHAR(128) NOT NULL,
-  binlog_name VARCHAR(128), binlog_pos INT UNSIGNED, binlog_gtid TEXT,
-  exit_safe_binlog_name VARCHAR(128) DEFAULT '', exit_safe_binlog_pos INT UNSIGNED DEFAULT 0,
-  exit_safe_binlog_gtid TEXT, table_info JSON NOT NULL, is_global BOOLEAN,
-  create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-  update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-  UNIQUE KEY uk_id_schema_table (id, cp_schema, cp_table))
-"""
 TABLE_INFO = {  # TiDB's form of a structure, as DM keeps it
     "id": 1, "name": {"O": "t", "L": "t"}, "charset": "utf8mb4", "collate": "utf8mb4_bin",
     "cols": [{"id": 1, "name": {"O": "id", "L": "id"}, "offset": 0, "type": {"Tp": 3, "Flag": 4099, "Flen": 11}}],

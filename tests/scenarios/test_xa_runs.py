@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun, newest
+from support.waiting import wait_until
 from unshard.errors import BinlogError
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -47,8 +48,7 @@ class Branches:
                 cursor.execute(statement)
         connection.close()
         gone = "SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = %s"
-        while self.server.query(gone, (number,)):
-            pass
+        wait_until(lambda: not self.server.query(gone, (number,)), "the session is over")
 
 
 @pytest.fixture

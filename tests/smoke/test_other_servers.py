@@ -23,7 +23,7 @@ ROWS = "SELECT id, v, CAST(amount AS CHAR), HEX(raw), CAST(at AS CHAR) FROM {}.t
 def migrated(source: ThrowawayServer, target: ThrowawayServer, folder: Path, schema: str, spark: SparkSession) -> None:
     """Copy a table and follow it through a restart; the target then has its rows."""
     source.run(
-        f"CREATE DATABASE {schema}",
+        f"CREATE DATABASE {schema} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",  # which all of them have
         f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20), amount DECIMAL(10,2), raw VARBINARY(9),"
         " at DATETIME(6))",
         f"INSERT INTO {schema}.t VALUES (1, 'é', 1.50, X'00FF27', '2026-01-02 03:04:05.000006'),"
@@ -55,3 +55,10 @@ def test_mariadb_into_tidb(source_server: MariadbServer, schema: str, tmp_path: 
 def test_mysql_80_into_mariadb(target_server: MariadbServer, schema: str, tmp_path: Path, spark: SparkSession) -> None:
     with Mysql80Server() as source:
         migrated(source, target_server, tmp_path, schema, spark)
+
+
+@pytest.mark.tidb_program
+@pytest.mark.mysql_80_program
+def test_mysql_80_into_tidb(schema: str, tmp_path: Path, spark: SparkSession) -> None:
+    with Mysql80Server() as source, TidbServer() as target:
+        migrated(source, target, tmp_path, schema, spark)

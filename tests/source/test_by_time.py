@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
+from support.server_clock import next_second
 from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
@@ -32,7 +32,7 @@ def test_the_first_transaction_from_a_moment_on(source_server: MariadbServer, sc
     server.query(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     found: list[tuple[Position, int]] = []
     for number in range(3):
-        time.sleep(1.1)
+        next_second(server)
         if number:
             server.query("FLUSH BINARY LOGS")
         ((moment,),) = server.query("SELECT UNIX_TIMESTAMP()")

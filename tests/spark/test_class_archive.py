@@ -6,7 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -46,7 +45,11 @@ def test_java_leaves_a_bad_archive_alone(tmp_path: Path, content: bytes) -> None
 def test_an_archive_that_java_refuses_is_of_no_use(tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsa"
     bad.write_bytes(b"no archive at all")
-    assert not is_used("java", f"{Path(pyspark.__file__).parent}/jars/*", bad)
+    assert not is_used(bad)
+
+
+def test_an_archive_that_the_environment_has_is_used() -> None:
+    assert is_used(class_archive()) == class_archive().exists()
 
 
 def test_java_leaves_the_archive_of_another_class_path_alone(tmp_path: Path) -> None:

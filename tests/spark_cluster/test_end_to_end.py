@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from support.exactly_once import assert_exactly_once
-from support.task_runs import Command, TaskFiles, wait_until
+from support.task_runs import Command, TaskFiles
+from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.errors import EngineError
 from unshard.spark import jobs as jobs_module
 from unshard.spark import session as session_module
@@ -47,13 +47,14 @@ def slow_task(folder: Path) -> Task:
     begun, go_on = str(folder / "begun"), str(folder / "go-on")
 
     def slow(payload: bytes) -> bytes:
-        import time
         from pathlib import Path
+        from threading import Event
 
         Path(begun).touch()
-        deadline = time.monotonic() + 120
-        while not Path(go_on).exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        for _ in range(2400):  # the executor is not blocked for ever where the test has failed
+            if Path(go_on).exists():
+                break
+            Event().wait(0.05)
         return payload.upper()
 
     return slow

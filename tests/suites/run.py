@@ -102,6 +102,7 @@ def _step(suite: Suite, step: Step, *more: str) -> Result:
     path = RECORDS / f"{suite.name}-{step.name}.json"
     path.unlink(missing_ok=True)
     words = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=short", "--no-header", f"--maxfail={MOST_FAILURES}"]
+    words += ["--durations=15", "--durations-min=5"]
     if jobs:
         words += [f"--numprocesses={jobs}", "--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0"]
     words += ["-m", step.marks] if step.marks else []

@@ -12,7 +12,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 import zlib
 from collections import Counter
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from struct import pack_into, unpack_from
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from support.waiting import rounds
 from unshard.binlog.described import describe_table
 from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
@@ -285,14 +285,11 @@ def main(folder: Path, examples: int, seconds: float) -> None:
 
         each()
 
-    begin, drawn = time.monotonic(), 0
-    while drawn == 0 or time.monotonic() - begin < seconds:
+    for drawn in rounds(seconds):
         run(drawn)
-        drawn += 1
     assert outcomes["values"]
     assert len(outcomes) > 3
-    tried = f"{outcomes.total() // 2} damaged files in {time.monotonic() - begin:.0f} s"
-    sys.stdout.write(f"{tried}: {dict(sorted(outcomes.items()))}\n")
+    sys.stdout.write(f"{outcomes.total() // 2} damaged files: {dict(sorted(outcomes.items()))}\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName

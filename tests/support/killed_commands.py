@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import psutil
 
-from support.task_runs import PATIENCE_SECONDS, UNSHARD, wait_until
+from support.task_runs import UNSHARD
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.crash_point import AT, BY
 
 _SECONDS = 2 * PATIENCE_SECONDS

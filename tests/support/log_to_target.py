@@ -23,7 +23,8 @@ from unshard.sync.batch.stored_plan import record_of
 from unshard.sync.batch.throttle import Pacer
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.source_log.reader import TransactionRows, next_work
 from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
 from unshard.target import receipts

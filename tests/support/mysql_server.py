@@ -8,34 +8,33 @@ unsupported releases are below.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from unshard.testing.cache import server_folder
 from unshard.testing.servers import (
     LoggingServer,
     MariadbServer,
     MissingProgramError,
     ServerBootError,
     as_user,
-    made_once,
+    program_version,
+    template,
 )
 
-_CHECKOUT = Path(__file__).parents[2]
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 
 def server_tree(name: str) -> Path:
-    """Return the tree of unpacked packages called `mysql`, `mariadb`, `mysql-5.6` and so on.
+    """Return the tree of unpacked packages called `mysql`, `mariadb`, `mysql-5.6` and so on (see `server_folder`).
 
-    It is `.servers/<name>` in the checkout, or the folder in the environment variable UNSHARD_MYSQL_ROOT,
-    UNSHARD_MYSQL_5_6_ROOT and so on. Raises MissingProgramError if nothing is there.
+    Raises MissingProgramError if nothing is there.
     """
-    variable = f"UNSHARD_{re.sub('[-.]', '_', name).upper()}_ROOT"
-    tree = Path(os.environ.get(variable) or _CHECKOUT / ".servers" / name)
+    tree = server_folder(name)
+    assert tree is not None, "tests are run in a checkout"
     if not (tree / "usr").is_dir():
         raise MissingProgramError(f"{name} is not in {tree}: run tools/test-servers, or `make test-mysql`")
     return tree
@@ -88,7 +87,8 @@ class MysqlServer(LoggingServer):
 
     def _template(self) -> Path:
         command = self._command()
-        return made_once(f"mysql-{version_of(command)}", lambda fresh: initialize(command, fresh))
+        made_of = [_INITIALIZE_OPTIONS, _INITIAL_USERS]
+        return template(f"mysql-{program_version(command[:4])}", made_of, lambda fresh: initialize(command, fresh))
 
 
 class OtherMariadbServer(MariadbServer):
@@ -103,40 +103,38 @@ class OtherMariadbServer(MariadbServer):
 
     def _template(self) -> Path:
         command = self._command()
-        return made_once(f"mariadb-{version_of(command)}", lambda fresh: _bootstrap(command, fresh))
+        share = server_tree("mariadb") / "usr/share/mariadb"
+        kinds = ("system_tables", "performance_tables", "system_tables_data")
+        root = "REPLACE INTO global_priv VALUES ('127.0.0.1', 'root', '{\"access\": 18446744073709551615}');"
+        return bootstrapped("mariadb", command, [share / f"mariadb_{kind}.sql" for kind in kinds], root)
 
 
-def version_of(command: list[str]) -> str:
-    """Return the version that a server's command prints, as part of a folder's name."""
-    told = subprocess.run([*command[:4], "--version"], capture_output=True, text=True, check=True).stdout
-    return "".join(letter if letter.isalnum() else "-" for letter in told.split("Ver ")[-1].split()[0])
+_INITIALIZE_OPTIONS = ("--initialize-insecure", "--secure-file-priv=NULL", "--innodb-redo-log-capacity=16M")
+_INITIAL_USERS = "CREATE USER root@'127.0.0.1';\nGRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n"
 
 
 def initialize(command: list[str], fresh: Path) -> None:
     """Fill an empty data folder; root has no password, at 127.0.0.1 too. Raises ServerBootError."""
-    users = fresh.with_name(f"{fresh.name}.sql")
-    users.write_text("CREATE USER root@'127.0.0.1';\nGRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n")
-    switches = ["--initialize-insecure", f"--datadir={fresh}", f"--init-file={users}", "--secure-file-priv=NULL"]
-    try:
-        _made([*command, *switches, "--innodb-redo-log-capacity=16M", *as_user()])
-    finally:
-        users.unlink()
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as users:
+        users.write(_INITIAL_USERS)
+        users.flush()
+        _made([*command, *_INITIALIZE_OPTIONS, f"--datadir={fresh}", f"--init-file={users.name}", *as_user()])
     (fresh / "auto.cnf").unlink(missing_ok=True)  # each server gets a UUID of its own
 
 
-def _bootstrap(command: list[str], fresh: Path) -> None:
-    """Do what `mariadb-install-db` does, from the SQL files of the tree. Raises ServerBootError."""
-    share = server_tree("mariadb") / "usr/share/mariadb"
-    names = ("mariadb_system_tables.sql", "mariadb_performance_tables.sql", "mariadb_system_tables_data.sql")
-    root = "REPLACE INTO global_priv VALUES ('127.0.0.1', 'root', '{\"access\": 18446744073709551615}');"
-    run_bootstrap(command, fresh, [*((share / name).read_text() for name in names), root])
+def bootstrapped(name: str, command: list[str], files: Iterable[Path], statement: str, log_size: str = "16M") -> Path:
+    """Return the data folder in the cache that is filled by SQL files and a statement, run in the schema `mysql`.
 
+    This is what `mariadb-install-db` does. Raises ServerBootError.
+    """
+    sql = "\n".join(["USE mysql;", *(file.read_text() for file in files), statement, ""])
+    options = ["--bootstrap", f"--innodb-log-file-size={log_size}", "--skip-name-resolve"]
 
-def run_bootstrap(command: list[str], fresh: Path, parts: Iterable[str], log_size: str = "16M") -> None:
-    """Fill an empty data folder by running SQL in the schema `mysql`. Raises ServerBootError."""
-    (fresh / "mysql").mkdir()
-    switches = ["--bootstrap", f"--datadir={fresh}", f"--innodb-log-file-size={log_size}", "--skip-name-resolve"]
-    _made([*command, *switches, *as_user()], "\n".join(["USE mysql;", *parts, ""]))
+    def fill(fresh: Path) -> None:
+        (fresh / "mysql").mkdir()
+        _made([*command, *options, f"--datadir={fresh}", *as_user()], sql)
+
+    return template(f"{name}-{program_version(command[:4])}", [options, sql], fill)
 
 
 def _made(command: list[str], text: str = "") -> None:
@@ -190,8 +188,7 @@ class Mysql56Server(MysqlServer):
         return _without_plugins("mysql-5.6")
 
     def _template(self) -> Path:
-        command = self._command()
-        return made_once(f"mysql-{version_of(command)}", lambda fresh: _bootstrap_older(command, fresh, _LOG_SIZE))
+        return _bootstrapped_older("mysql", self._command(), _LOG_SIZE)
 
 
 class OldMariadbServer(MariadbServer):
@@ -201,8 +198,7 @@ class OldMariadbServer(MariadbServer):
         return _without_plugins("mariadb-10.2")
 
     def _template(self) -> Path:
-        command = self._command()
-        return made_once(f"mariadb-{version_of(command)}", lambda fresh: _bootstrap_older(command, fresh, "16M"))
+        return _bootstrapped_older("mariadb", self._command(), "16M")
 
 
 def _without_plugins(name: str) -> list[str]:
@@ -211,9 +207,7 @@ def _without_plugins(name: str) -> list[str]:
     return [*unpacked(tree, "mysqld"), "--no-defaults", f"--basedir={tree / 'usr'}", f"--lc-messages-dir={share}"]
 
 
-def _bootstrap_older(command: list[str], fresh: Path, log_size: str) -> None:
-    """Fill an empty data folder from the SQL files of the tree. Raises ServerBootError."""
+def _bootstrapped_older(name: str, command: list[str], log_size: str) -> Path:
     share = Path(command[-1].partition("=")[2])
-    names = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
-    root = "DELETE FROM user WHERE User = '';"
-    run_bootstrap(command, fresh, [*((share / name).read_text() for name in names), root], log_size)
+    files = [share / f"mysql_{kind}.sql" for kind in ("system_tables", "system_tables_data")]
+    return bootstrapped(name, command, files, "DELETE FROM user WHERE User = '';", log_size)

@@ -6,7 +6,8 @@ from typing import Any
 
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 
 OPTIMISTIC = {"shard-mode": "optimistic"}
@@ -64,7 +65,7 @@ def in_step(run: TaskRun, shards: Shards, rules: dict[str, Any] | None = None) -
         readings = "\n".join(map(str, run.crew.readings()))
         return f"{merged_rows(shards)}\n{upstream_rows(shards)}\n{readings}"
 
-    wait_until(lambda: holds(shards, rules or {}), "the rows of all shards", 30, told)
+    wait_until(lambda: holds(shards, rules or {}), "the rows of all shards", told=told)
 
 
 def has_columns(run: TaskRun, shards: Shards, *names: str) -> None:
@@ -75,7 +76,7 @@ def has_columns(run: TaskRun, shards: Shards, *names: str) -> None:
             raise run.crew.errors[0]
         return columns(shards) == list(names)
 
-    wait_until(there, f"columns {names}", 60, lambda: str(columns(shards)))
+    wait_until(there, f"columns {names}", told=lambda: str(columns(shards)))
 
 
 def stopped(rig: ShardRig, shards: Shards) -> UnshardError:
@@ -91,4 +92,4 @@ def waits(run: TaskRun, shards: Shards, *words: str) -> None:
     def told() -> str:
         return " ".join(one.waits_for for reading in run.crew.readings() if reading.sync for one in reading.sync.groups)
 
-    wait_until(lambda: all(word in told() for word in words), f"{words} in the status", 30, told)
+    wait_until(lambda: all(word in told() for word in words), f"{words} in the status", told=told)

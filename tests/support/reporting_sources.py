@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.mysql.connection import connect
 from unshard.shard.lock_keeper import Outcome
@@ -30,6 +30,7 @@ class ReportingSources:
 
     def run_when_told(self, source: str, target: TableName) -> None:
         """The source is the owner of the target's lock, and runs its DDL."""
-        while look(self.connection, self.meta, source)[target].outcome is not Outcome.EXECUTE:
-            time.sleep(0.02)
+        wait_until(
+            lambda: look(self.connection, self.meta, source)[target].outcome is Outcome.EXECUTE, "it is told to run it"
+        )
         self.do(done, source, target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ import yaml
 from pyspark.sql import SparkSession
 
 from support.merged_shards import MergedShards
-from support.task_runs import TaskFiles, TaskRun, at_work, wait_until
+from support.task_runs import TaskFiles, TaskRun, at_work
+from support.waiting import wait_until
 from unshard.api.verbs import ShardDdlLockUnlock
 from unshard.config.files import load_task
 from unshard.errors import UnshardError
@@ -154,7 +154,7 @@ class Scenario:
     def _told(self) -> str:
         """What `query-status` tells of the DDL that waits, line by line."""
         units = [subtask.sync for subtask in self._run.crew.subtasks if subtask.sync is not None]
-        groups = [group for unit in units for group in unit.meter.read(time.monotonic(), None).groups]
+        groups = [group for unit in units for group in unit.meter.groups]
         values = [value for group in groups for value in group.model_dump(exclude={"overdue"}).values()]
         return "\n".join(one for value in values for one in ([value] if isinstance(value, str) else value))
 

@@ -119,6 +119,10 @@ class Process:
         return self.output.read_text(errors="replace")[-4000:]
 
 
+MOST_CHECKS = 80
+"""So many times at most is looked at all processes before one that is frozen wakes."""
+
+
 @dataclass
 class Processes:
     """All sources of the task. As a context: all of them are ended behind it."""
@@ -126,7 +130,7 @@ class Processes:
     files: TaskFiles
     seed: int
     told: list[str] = field(default_factory=list)
-    asleep: list[tuple[Process, float]] = field(default_factory=list)
+    asleep: list[tuple[Process, int]] = field(default_factory=list)
     superseded: list[tuple[Process, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -156,7 +160,7 @@ class Processes:
         else:
             process.send(signal.SIGSTOP)
             if way == "freeze":
-                self.asleep.append((process, time.monotonic() + 4 * self.chosen.random()))
+                self.asleep.append((process, self.chosen.randint(1, MOST_CHECKS)))
             else:
                 self.superseded.append((process, self._epoch(source)))
                 self._begin(source, process.number + 1)
@@ -169,11 +173,11 @@ class Processes:
                 assert process.ended == -signal.SIGKILL, f"{process.ended}: {process.text}"
                 process.kill()
                 self._begin(source, process.number)
-        now = time.monotonic()
-        for process, due in self.asleep:
-            if now >= due:
+        self.asleep = [(process, checks - 1) for process, checks in self.asleep]
+        for process, checks in self.asleep:
+            if not checks:
                 process.send(signal.SIGCONT)
-        self.asleep = [one for one in self.asleep if now < one[1]]
+        self.asleep = [one for one in self.asleep if one[1]]
         for process, epoch in self.superseded:
             if self._epoch(process.source) > epoch:
                 process.send(signal.SIGCONT)

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName

@@ -14,7 +14,8 @@ from typing import Protocol
 
 from support.random_shards import RandomShards, Shard, Step
 from support.shard_terms import Terms
-from support.task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
@@ -10,6 +9,8 @@ from unshard.errors import UnshardError
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
+
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(slots=True)
@@ -49,11 +50,12 @@ class SubtaskThreads:
         Again and again, for one may just be about to begin.
         """
         self.stop.wait()
-        deadline = time.monotonic() + self.wait_on_stop
-        while not self.ended.wait(0.5):
+        waited = 0.0
+        while not self.ended.wait(_LOOK_SECONDS):
+            waited += _LOOK_SECONDS
             for subtask in self.subtasks:
                 subtask.cancel_copy()
-                if time.monotonic() >= deadline:
+                if waited >= self.wait_on_stop:
                     subtask.cancel_sync()
 
     def _run(self, subtask: Subtask) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from support.subtask_threads import SubtaskThreads
+from support.waiting import PATIENCE_SECONDS, ExpiredWait, wait_until
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
@@ -32,7 +33,6 @@ from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
-PATIENCE_SECONDS = 180.0
 UNSHARD = str(Path(sys.executable).with_name("unshard"))
 
 
@@ -40,16 +40,6 @@ def newest(server: ThrowawayServer) -> Position:
     """The end of the server's binlog."""
     ((name, offset, *_),) = server.query(server.position_query)
     return Position(name, int(offset))
-
-
-def wait_until(
-    condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS, told: Callable[[], str] = str
-) -> None:
-    """`told`: what was seen last, for who reads that it took too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not in {seconds:.0f} s: {what}\n{told()}"
-        time.sleep(0.05)
 
 
 def processes_below(pid: int) -> list[psutil.Process]:
@@ -340,7 +330,7 @@ class Command:
             code = self._child.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"did not end in {seconds:.0f} s:\n{self.text}") from None
+            raise ExpiredWait(f"not in {seconds:.0f} s: the command has ended\n{self.text}") from None
         self._sweep()
         return code
 

@@ -6,9 +6,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial" / "first-migration.md"
@@ -58,11 +58,15 @@ def copied_and_followed(target: ThrowawayServer, tmp_path: Path) -> None:
         try:
             source.run(*(statement.format("shop_1") for statement in STATEMENTS))
             ((file, offset, *_),) = source.query("SHOW MASTER STATUS")
-            deadline = time.monotonic() + 900
-            while (place := checkpoint(target)) is None or place < (file, int(offset)):
-                assert child.poll() is None, (tmp_path / "output.txt").read_text()
-                assert time.monotonic() < deadline, (tmp_path / "output.txt").read_text()
-                time.sleep(0.2)
+
+            def said() -> str:
+                return (tmp_path / "output.txt").read_text()
+
+            def caught_up() -> bool:
+                assert child.poll() is None, said()
+                return (checkpoint(target) or ("", 0)) >= (file, int(offset))
+
+            wait_until(caught_up, "it has caught up", 900, said)
             child.send_signal(signal.SIGINT)
             assert child.wait(90) == 0
         finally:

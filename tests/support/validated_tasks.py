@@ -12,7 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, wait_until
+from support.task_runs import TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.api.verbs import Validation
 from unshard.config.files import load_source, load_task
 from unshard.mysql.connection import Endpoint, session
@@ -151,7 +152,7 @@ class ValidationRecords:
 
     def new_errors(self, count: int) -> list[RowError]:
         """Wait until there are as many new errors; these."""
-        wait_until(lambda: len(self.errors(ErrorState.NEW)) == count, f"{count} errors", 60, self.told)
+        wait_until(lambda: len(self.errors(ErrorState.NEW)) == count, f"{count} errors", told=self.told)
         return self.errors(ErrorState.NEW)
 
     @contextmanager
@@ -174,7 +175,7 @@ class ValidationRecords:
     def settled(self) -> None:
         """Wait until all rows that have changed are judged: the validator stands at the end of the log."""
         for name in self.files.sources:
-            wait_until(partial(self._is_settled, name), "all rows judged", 60, self.told)
+            wait_until(partial(self._is_settled, name), "all rows judged", told=self.told)
 
     def told(self) -> str:
         return "\n".join(str((self._of(name), self.statuses(name), self.errors())) for name in self.files.sources)

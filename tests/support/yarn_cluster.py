@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 import urllib.request
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -22,6 +21,8 @@ from xml.sax.saxutils import escape
 
 import psutil
 
+from support.waiting import wait_until
+from unshard.testing.cache import server_folder
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.servers import MissingProgramError, reserved
 from unshard.testing.spark_cluster import SPARK_HOME, SparkBootError
@@ -32,7 +33,6 @@ _RESOURCE_MANAGER = ("address", "scheduler.address", "resource-tracker.address",
 _NODE_MANAGER = ("address", "localizer.address", "webapp.address", "collector-service.address")
 _PROCESSES = ("resourcemanager.ResourceManager", "nodemanager.NodeManager")
 _JAVA = "-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true"
-_CHECKOUT = Path(__file__).parents[2]
 
 
 class YarnCluster:
@@ -43,7 +43,8 @@ class YarnCluster:
     """
 
     def __init__(self, slots: int = 2) -> None:
-        jars = Path(os.environ.get("UNSHARD_YARN_ROOT") or _CHECKOUT / ".servers" / "yarn")
+        jars = server_folder("yarn")
+        assert jars is not None, "tests are run in a checkout"
         if not jars.is_dir():
             raise MissingProgramError(f"YARN is not in {jars}: run tools/test-servers yarn")
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-yarn-"))
@@ -133,16 +134,19 @@ class YarnCluster:
 
     def _wait(self) -> None:
         """Wait until the NodeManager has registered. Raises SparkBootError."""
-        deadline = time.monotonic() + _BOOT_SECONDS
-        while time.monotonic() < deadline and not any(process.ended() for process in self._processes):
+
+        def logs() -> str:
+            return "\n".join(path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.log"))
+
+        def registered() -> bool:
+            if any(process.ended() for process in self._processes):
+                raise SparkBootError(f"YARN did not start:\n{logs()}")
             try:
-                if self._ask("metrics")["clusterMetrics"]["activeNodes"] == 1:
-                    return
+                return bool(self._ask("metrics")["clusterMetrics"]["activeNodes"] == 1)
             except OSError:
-                pass  # the ResourceManager does not listen yet
-            time.sleep(0.2)
-        logs = "\n".join(path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.log"))
-        raise SparkBootError(f"YARN did not start:\n{logs}")
+                return False  # the ResourceManager does not listen yet
+
+        wait_until(registered, "the NodeManager has registered", _BOOT_SECONDS, logs)
 
     def _ask(self, what: str) -> dict[str, Any]:
         address = f"http://{self.resource_manager['webapp.address']}/ws/v1/cluster/{what}"

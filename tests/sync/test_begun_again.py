@@ -9,7 +9,8 @@ from unshard.ddl.sandbox import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.transform.block_allow import BlockAllowList

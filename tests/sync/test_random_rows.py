@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import random
 import sys
-import time
+from itertools import chain
 
 import pytest
 
 from support.random_rows_rounds import carry_random_rows
+from support.waiting import rounds
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.storms]
@@ -19,9 +20,7 @@ SEEDS = 6
 def test_random_changes_end_as_on_the_source(source_server: MariadbServer, target_server: MariadbServer) -> None:
     """With UNSHARD_FUZZ_SECONDS new seeds for so long; a finding tells its seed."""
     seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
-    seeds = list(range(SEEDS))
-    until = time.monotonic() + seconds
-    while seeds or time.monotonic() < until:
-        seed = seeds.pop(0) if seeds else random.randrange(1 << 40)
+    fixed = range(SEEDS)
+    for seed in chain(fixed, (random.randrange(1 << 40) for _ in rounds(seconds)) if seconds else ()):
         told = carry_random_rows(source_server, target_server, seed)
         sys.stdout.write(f"seed {seed}: {told}\n")

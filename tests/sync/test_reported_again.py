@@ -12,7 +12,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import CheckpointStore
-from unshard.sync.planning.table_plans import TargetTables
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.sharding.coordinator import Next, ShardingGroups
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.target.meta import MetaTables

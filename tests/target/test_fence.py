@@ -12,7 +12,7 @@ import MySQLdb
 import pytest
 
 from support.stopped_threads import Aside, frozen_before
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtask
 from unshard.errors import ClusterError, SyncError

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Thread
 from typing import Any
 
 import MySQLdb
 import pytest
 
-from support.task_runs import wait_until
+from support import waiting
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, rows
 from unshard.sync.checkpoint.store import CheckpointStore
@@ -24,6 +24,9 @@ from unshard.target.writer import writer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
+
+wait_until = partial(waiting.wait_until, every=0.2)
+"""What InnoDB tells of locks is renewed only when nobody has asked for 0.1 s."""
 
 
 def place(offset: int) -> Location:
@@ -68,7 +71,6 @@ class Batch:
         return number
 
     def told(self) -> str:
-        time.sleep(0.2)  # what InnoDB tells of locks is renewed only when nobody has asked for 0.1 s
         with closing(writer(self.endpoint)) as connection:
             return standstill(connection, self.store.meta, self.source, self.store.session)
 

@@ -8,7 +8,7 @@ from threading import Thread
 import MySQLdb
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.model.table import TableName
 from unshard.target.writer import KeptWriter, break_off, drop_writers
 from unshard.testing.hold import row_held, stands_still
@@ -48,7 +48,7 @@ def test_a_statement_is_ended_from_another_thread(kept: KeptWriter, table: str, 
         break_off("of somebody else")
         assert thread.is_alive()
         break_off(kept.owner)
-        thread.join(10)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
     assert [error.args[0] for error in ended] == [2013]
 

@@ -7,11 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer, ServerBootError
 
 pytestmark = pytest.mark.server
@@ -60,9 +60,6 @@ def test_server_and_data_die_with_a_killed_parent() -> None:
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
-    deadline = time.monotonic() + 90
-    while Path(folder).exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(folder).exists()
+    wait_until(lambda: not Path(folder).exists(), "its folder is gone")
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)

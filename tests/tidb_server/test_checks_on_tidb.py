@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from support.checked_tasks import as_user, found, mended, report_of, with_keys
 from support.task_runs import TaskFiles
+from support.vanishing_tables import Vanishing
 from unshard.checks.result import Finding
+from unshard.mysql import structure
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -196,3 +199,33 @@ def test_a_read_only_cluster(files: TaskFiles) -> None:
         login = as_user(server, "writer", "ALL ON *.*", "RESTRICTED_REPLICA_WRITER_ADMIN ON *.*")
         server.run("SET GLOBAL tidb_restricted_read_only = ON")
         assert found(with_keys(own, target_database=login), WRITABLE) == []
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE {0}.t", "RENAME TABLE {0}.t TO {0}.away"])
+def test_a_table_that_goes_while_it_is_looked_at(
+    change: str, files: TaskFiles, source_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source_server.run(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, p POINT)")
+    words, act = f"SHOW CREATE TABLE `{schema}`.`t`", partial(source_server.run, change.format(schema))
+    gone = Vanishing(words, act).before(monkeypatch, structure, "rows")
+    assert report_of(files).passed
+    assert gone.done
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "severity"),
+    [
+        ("v VARCHAR(9) {0} UNIQUE", {"syncers": {"own": {"safe-mode": True}}}, "fail"),
+        ("v VARCHAR(9) {0} UNIQUE", {"delivery": "at-least-once"}, "fail"),
+        ("v VARCHAR(9) {0} UNIQUE", {}, "warn"),
+        ("v VARCHAR(9) {0}", {"delivery": "at-least-once"}, "warn"),
+    ],
+)
+def test_a_collation_that_takes_more_texts_for_equal_and_safe_mode(
+    column: str, keys: dict[str, object], severity: str, files: TaskFiles, source_server: MariadbServer, schema: str
+) -> None:
+    """REPLACE would remove one of two rows."""
+    source_server.run(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, {column.format(SWEDISH)})")
+    (finding,) = found(with_keys(files, **keys), COLLATIONS)
+    assert finding.severity == severity
+    assert ("keeps only the last of rows" in finding.short_error) == (severity == "fail")

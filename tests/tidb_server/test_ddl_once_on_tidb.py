@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_processes import REFUSED, Process
-from support.task_runs import Command, TaskFiles, TaskRun, wait_until
+from support.task_runs import Command, TaskFiles, TaskRun
+from support.waiting import wait_until
 from unshard.errors import DdlError, SyncError
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
@@ -41,6 +42,19 @@ def tidb() -> Iterator[TidbServer]:
     """A TiDB of this module's own: it is killed."""
     with TidbServer() as server:
         yield server
+
+
+@contextmanager
+def in_use(server: TidbServer, table: str) -> Iterator[None]:
+    """A transaction has read the table: a job on it does not come to its end meanwhile, however quick it is."""
+    connection = server.connection()
+    try:
+        rows(connection, "BEGIN")
+        rows(connection, f"SELECT * FROM {table} LIMIT 1")
+        yield
+    finally:
+        with suppress(MySQLdb.Error):  # the server may have been killed
+            connection.close()
 
 
 @dataclass
@@ -83,8 +97,9 @@ class Place:
                 failed.append(error)
 
         thread = threading.Thread(target=run)
-        thread.start()
-        wait_until(lambda: "running" in self.jobs(), "the job runs")
+        with in_use(self.server, f"{self.schema}.t"):
+            thread.start()
+            wait_until(lambda: "running" in self.jobs(), "the job runs")
         return thread, failed
 
     def again(self) -> TidbDdl:
@@ -243,14 +258,15 @@ class TestByTheWholeCommand:
 
         with Command(files) as command:
             command.catch_up()
-            source_server.run(
-                f"ALTER TABLE {schema}.t ADD INDEX iv (v, w)", f"INSERT INTO {schema}.t VALUES (0, 0, 'behind it')"
-            )
-            wait_until(lambda: "running" in states(), "the job runs", told=lambda: command.text)
-            if dies != "process":
-                tidb.kill()
-            if dies != "server":
-                command.kill()
+            with in_use(tidb, f"{schema}.t"):
+                source_server.run(
+                    f"ALTER TABLE {schema}.t ADD INDEX iv (v, w)", f"INSERT INTO {schema}.t VALUES (0, 0, 'behind it')"
+                )
+                wait_until(lambda: "running" in states(), "the job runs", told=lambda: command.text)
+                if dies != "process":
+                    tidb.kill()
+                if dies != "server":
+                    command.kill()
             if dies != "process":
                 tidb.start()
             if dies == "server":

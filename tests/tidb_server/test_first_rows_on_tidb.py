@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from support.stopped_threads import Aside
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.mysql.connection import connect
 from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.tidb_server import TidbServer

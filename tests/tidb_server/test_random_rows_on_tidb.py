@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import random
 import sys
-import time
+from itertools import chain
 
 import pytest
 
 from support.random_rows_rounds import carry_random_rows
+from support.waiting import rounds
 from unshard.testing.servers import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -22,9 +23,7 @@ COLLATIONS = ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_bin", "latin1
 def test_random_changes_end_in_tidb_as_on_the_source(source_server: MariadbServer, tidb: TidbServer) -> None:
     """With UNSHARD_FUZZ_SECONDS new seeds for so long; a finding tells its seed."""
     seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
-    seeds = list(range(SEEDS))
-    until = time.monotonic() + seconds
-    while seeds or time.monotonic() < until:
-        seed = seeds.pop(0) if seeds else random.randrange(1 << 40)
+    fixed = range(SEEDS)
+    for seed in chain(fixed, (random.randrange(1 << 40) for _ in rounds(seconds)) if seconds else ()):
         told = carry_random_rows(source_server, tidb, seed, COLLATIONS)
         sys.stdout.write(f"seed {seed}: {told}\n")

@@ -8,8 +8,8 @@ import MySQLdb
 import pytest
 
 from support.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.checks.tidb import weights
 from unshard.mysql.charsets import SINGLE_BYTE, to_text
+from unshard.mysql.collation_weights import weights
 from unshard.mysql.connection import connect
 from unshard.mysql.tidb import SAMPLE, Difference, difference, nearest
 from unshard.testing.servers import MariadbServer, ThrowawayServer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import MySQLdb
 import pytest
 
+from support.waiting import wait_until
 from unshard.testing.servers import MissingProgramError, ServerBootError
 from unshard.testing.tidb_server import TidbServer, tidb_program
 
@@ -63,9 +63,8 @@ def test_a_killed_server_has_kept_whole_transactions_and_all_that_were_acknowled
             before = noted["acknowledged"]
             writer = threading.Thread(target=write, args=(server,))
             writer.start()
-            while noted["acknowledged"] < before + 5:
-                time.sleep(0.01)
-            time.sleep(random.uniform(0, 0.1))
+            wanted = before + 5 + random.randrange(20)
+            wait_until(lambda wanted=wanted: noted["acknowledged"] >= wanted, "transactions")  # type: ignore[misc]
             server.kill()
             writer.join()
             server.start()

@@ -11,7 +11,7 @@ import MySQLdb
 import pytest
 
 from support.stopped_threads import Aside
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows

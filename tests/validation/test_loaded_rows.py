@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import wait_until
 from support.validated_tasks import ValidatedShop, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.validation import full_load
@@ -62,7 +62,7 @@ def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedS
     )
     files = shop.files(validator={"full-load-rows-per-second": 1000})
     with shop.validating(spark, files, at_rest=False) as one:
-        wait_until(lambda: 0 < one.records.loaded().rows_done < 40000, "in the middle", 60, one.records.told)
+        wait_until(lambda: 0 < one.records.loaded().rows_done < 40000, "in the middle", told=one.records.told)
     before = one.records.loaded()
     assert before.tables_done == 0
     shop.spoil("UPDATE {shop}.t SET v = 0 WHERE id IN (1, 40000)")
@@ -82,7 +82,7 @@ def test_many_rows_that_differ_are_all_found(
     )
     files = shop.files()
     with shop.validating(spark, files, "DELETE FROM {shop}.t WHERE id > 10", at_rest=False) as one:
-        wait_until(lambda: one.records.loaded().tables_done == 1, "all compared", 60, one.records.told)
+        wait_until(lambda: one.records.loaded().tables_done == 1, "all compared", told=one.records.told)
         one.records.new_errors(240)
 
 

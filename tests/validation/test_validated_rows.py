@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.compare.executor.changed import look_first
 from unshard.target.validation import pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState
@@ -104,7 +105,7 @@ def test_a_row_that_differs_is_found_and_resolves_itself(
             source_server.run(f"UPDATE {stocked}.t SET v = 0 WHERE id = 1")
             run.catch_up()
             target_server.run(f"DELETE FROM {stocked}.t WHERE id IN (1, 4)")
-        wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("1",)], "new", 60, records.told)
+        wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("1",)], "new", told=records.told)
         (anew,) = records.errors(ErrorState.NEW)
         assert (anew.times, anew.kind) == (2, ErrorKind.MISSING)
         resolved = records.errors(ErrorState.RESOLVED)
@@ -153,6 +154,6 @@ def test_a_restart_loses_no_key_and_no_error(
     assert records.ask(lambda c: pending_size(c, records.meta, "s1")).rows >= 1
     target_server.run(f"INSERT INTO {stocked}.t VALUES (1, 7, 'a')")
     with TaskRun(files, spark):
-        wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("2",)], "found", 60, records.told)
+        wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("2",)], "found", told=records.told)
         (resolved,) = records.errors(ErrorState.RESOLVED)
         assert resolved.key == ("1",)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
@@ -144,7 +145,7 @@ def test_a_table_that_is_altered_and_a_row_that_never_rests(
                 source_server.run(f"UPDATE {database}.t SET x = 8 WHERE id = 2")
                 run.catch_up()
                 target_server.run(f"UPDATE {database}.t SET x = 9 WHERE id = 2")
-            wait_until(lambda: len(records.errors(ErrorState.NEW)) == 1, "an error", 60, records.told)
+            wait_until(lambda: len(records.errors(ErrorState.NEW)) == 1, "an error", told=records.told)
         finally:
             ended.set()
             writer.join()

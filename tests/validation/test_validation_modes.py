@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskRun, wait_until
+from support.task_runs import TaskRun
 from support.validated_tasks import QUICK, HeldLooks, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.sync.planning import planner
 from unshard.target.meta import MetaTables

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from support.task_runs import UNSHARD, Command, TaskFiles, wait_until
+from support.task_runs import UNSHARD, Command, TaskFiles
 from support.validated_tasks import QUICK, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
@@ -58,6 +59,8 @@ def test_the_verbs(stocked: str, source_server: MariadbServer, target_server: Th
         assert one["source"] == "s1"
         assert one["msg"].startswith("the worker is told; all rows are compared")
         assert ctl(files, "start", "--all-task")["sources"][0]["msg"] == "the validator runs already"
+        refused = json.dumps(ctl(files, "start", task, "--start-time", "2026-01-01 00:00:00", code=1))
+        assert f"`unshard ctl validation stop {task}`" in refused
         wait_until(lambda: bool(ctl(files, "status", task)["validators"][0]["validatorBinlog"]), "running")
         source_server.run(f"INSERT INTO {stocked}.plain VALUES (1)", f"INSERT INTO {stocked}.t VALUES (4, 4)")
         records.settled()
@@ -101,7 +104,7 @@ def test_the_verbs(stocked: str, source_server: MariadbServer, target_server: Th
         ctl(files, "update", task, "--cutover-binlog-gtid", f"{domain}-{server}-{int(number) + 1}")
         assert _first(files)["cutoverStatus"] == "not reached"
         source_server.run(f"UPDATE {stocked}.t SET v = v + 10 WHERE id = 4")
-        wait_until(lambda: _first(files)["cutoverStatus"] == "validated", "validated", 60, records.told)
+        wait_until(lambda: _first(files)["cutoverStatus"] == "validated", "validated", told=records.told)
         shown = subprocess.run(
             [UNSHARD, "ctl", "query-status", task], cwd=files.folder, capture_output=True, text=True, check=True
         )
@@ -138,7 +141,7 @@ def test_a_kill_loses_no_key_and_no_error(
     target_server.run(f"INSERT INTO {stocked}.t VALUES (3, 4)")
     with Command(files):
         told = {("1",): ErrorState.NEW, ("2",): ErrorState.NEW, ("3",): ErrorState.RESOLVED}
-        wait_until(lambda: {one.key: one.state for one in records.errors()} == told, "told", 60, records.told)
+        wait_until(lambda: {one.key: one.state for one in records.errors()} == told, "told", told=records.told)
         same = next(one for one in records.errors() if one.key == ("1",))
         assert (same.number, same.place, same.times) == (before[("1",)].number, before[("1",)].place, 1)
 

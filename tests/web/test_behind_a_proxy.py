@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Response
 from test_page import read
 
 from support.certificates import Authority
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.status import Stage
 
 __all__ = ["browser"]

@@ -1,14 +1,18 @@
-"""What many open pages cost the master: processor time, which a busy machine does not change much."""
+"""What many open pages cost the master: how often workers are asked and screens rendered, and the bytes that are sent.
+
+`python -m bench open_pages` measures the processor time.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
-import subprocess
-import sys
-import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import httpx
@@ -16,115 +20,103 @@ import pytest
 from page_served import PageServed, copied, differing, page_served, status, validation
 from test_page import SCREENS, client, read
 
-from support.task_runs import wait_until
-from unshard.web.page.reader import LOOKED_AT_SECONDS
+from support.waiting import wait_until
+from unshard.api.status import SourceReport
+from unshard.web.page import reader as state_reader
+from unshard.web.page import screens as page_screens
+from unshard.web.page.reader import IDLE_SECONDS, StateReader
 from unshard.web.page.screens import PageScreens
 
 PAGES = 50
-_BROWSERS = """
-import sys, httpx
-url, number, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-browsers = [httpx.Client(base_url=url, timeout=60) for _ in range(number)]
-for one in browsers:
-    assert one.post("login", data={"token": "token-vic"}).status_code == 303
-    assert one.get(paths[0]).status_code == 200
-print("ready", flush=True)
-for _ in sys.stdin:
-    for at, one in enumerate(browsers):
-        assert one.get(paths[at % len(paths)]).status_code == 200
-    print("read", flush=True)
-"""
+CHANGES = 3
 
 
-def cost(page: PageServed, pages: int, *paths: str) -> float:
-    """Processor seconds of the master for one refresh of so many pages behind a change: the least of several."""
-    command = [sys.executable, "-c", _BROWSERS, page.url, str(pages), *paths]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as browsers:
-        assert browsers.stdin is not None
-        assert browsers.stdout is not None
-        assert browsers.stdout.readline() == "ready\n"
-        found = []
-        for number in range(8):
-            page.set(status(10_000, lag=number))
-            begun = time.process_time()
-            browsers.stdin.write("\n")
-            browsers.stdin.flush()
-            assert browsers.stdout.readline() == "read\n"
-            found.append(time.process_time() - begun)
-        browsers.stdin.close()
-    return min(found)
-
-
-def test_fifty_open_pages_cost_less_than_a_twentieth_of_a_core(tmp_path: Path) -> None:
-    with page_served(tmp_path, status(10_000)) as page:
-        page.copy(copied(10_000))
-        paths = ("", "tasks/shop", "tasks/shop/tables", "tasks/shop/copy", "errors")
-        spent = cost(page, PAGES, *paths)
-    assert spent < LOOKED_AT_SECONDS / 20, f"{spent:.3f} s of every {LOOKED_AT_SECONDS:g} s"
-
-
-_OPEN_PAGES = """
-import asyncio, os, sys, httpx
-url, number, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-read = []
-
-async def page(path, ready):
+async def _open(url: str, path: str, seen: list[str]) -> None:
+    """Open a page as a browser does: with its stream, and read again at each event."""
     async with httpx.AsyncClient(base_url=url, timeout=600) as one:
         assert (await one.post("login", data={"token": "token-vic"})).status_code == 303
-        assert (await one.get(path)).status_code == 200
         async with one.stream("GET", "stream", headers={"Accept": "text/event-stream"}) as events:
             async for line in events.aiter_lines():
                 if line.startswith("id: "):
                     assert (await one.get(path)).status_code == 200
-                    if ready.done():
-                        read.append(path)
-                    else:
-                        ready.set_result(True)
-
-async def main():
-    loop = asyncio.get_running_loop()
-    ready = [loop.create_future() for _ in range(number)]
-    pages = [asyncio.create_task(page(paths[at % len(paths)], ready[at])) for at in range(number)]
-    await asyncio.gather(*ready)
-    print("ready", flush=True)
-    await asyncio.to_thread(sys.stdin.readline)
-    print(len(read) if not any(one.done() for one in pages) else -1, flush=True)
-    os._exit(0)
-
-asyncio.run(main())
-"""
-_CHANGES = 8
+                    seen.append(path)
 
 
-def change(page: PageServed) -> float:
-    """Processor seconds of the master from one look at which the cluster has changed to the next: the least of several.
+@contextmanager
+def open_pages(page: PageServed, *paths: str) -> Iterator[list[str]]:
+    """`PAGES` pages are open within the context. Gives the paths that they have read, which grow."""
+    loop, seen = asyncio.new_event_loop(), list[str]()
 
-    A machine that is busy makes single ones dearer.
-    """
-    found = []
-    for number in range(_CHANGES):
-        begun = time.process_time()
-        page.set(status(10_000, lag=round(10 * time.monotonic()) + number))
-        time.sleep(LOOKED_AT_SECONDS)
-        found.append(time.process_time() - begun)
-    return min(found)
+    async def all_of_them() -> None:
+        await asyncio.gather(*(_open(page.url, paths[at % len(paths)], seen) for at in range(PAGES)))
+
+    pages = loop.create_task(all_of_them())
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(pages)
+
+    thread = Thread(target=run, name="open pages")
+    thread.start()
+    try:
+        yield seen
+    finally:
+        loop.call_soon_threadsafe(pages.cancel)
+        thread.join()
+        loop.close()
 
 
-@pytest.mark.page
-def test_fifty_open_streams_and_their_pages_cost_less_than_a_twentieth_of_a_core(tmp_path: Path) -> None:
-    """Whole pages: each has its stream, and is read again at each event."""
+def test_fifty_open_streams_and_their_pages_ask_and_render_no_more_than_one_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole pages, which are all read again at the same moment: each has its stream."""
+    for name in ("LOOKED_AT_SECONDS", "IDLE_SECONDS"):
+        monkeypatch.setattr(state_reader, name, 3600.0)  # each look is one of the test
+    monkeypatch.setattr(page_screens, "_TICK_SECONDS", 0.05)
+    paths = ("", "tasks/shop", "tasks/shop/tables", "errors", "locks")
     with page_served(tmp_path, status(10_000)) as page:
-        page.copy(copied(10_000))
-        idle = change(page)
-        paths = ("", "tasks/shop", "tasks/shop/tables", "errors", "locks")
-        command = [sys.executable, "-c", _OPEN_PAGES, page.url, str(PAGES), *paths]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as browsers:
-            assert browsers.stdout is not None
-            assert browsers.stdout.readline() == "ready\n"
-            spent = change(page) - idle
-            told, _ = browsers.communicate("\n")
-    assert int(told) >= PAGES * (_CHANGES - 1), "each page is open still, and was read again behind each change"
-    assert spent < LOOKED_AT_SECONDS / 20, f"{spent:.3f} s of every {LOOKED_AT_SECONDS:g} s"
+        wait_until(lambda: page.server._app.state.page.now.at > 0, "the look of the start")
+        with open_pages(page, *paths) as seen, rendered_screens() as made:
+            all_have_read(seen, 1)
+            page.link.asked = 0
+            made.clear()
+            for number in range(CHANGES):
+                page.set(status(10_000, lag=number))
+                all_have_read(seen, number + 2)
+        assert len(seen) == PAGES * (CHANGES + 1), "once for each change"
+        assert len(made) == CHANGES * len(paths)
+        assert page.link.asked == CHANGES
+
+
+def all_have_read(seen: list[str], times: int) -> None:
+    wait_until(lambda: len(seen) >= PAGES * times, f"each page is read {times} times", told=lambda: str(Counter(seen)))
+
+
+def test_a_screen_is_made_once_for_all_that_ask_for_it_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is not made before all stand in front of it."""
+    taken, take, render = list[int](), PageScreens.snapshot, PageScreens.render
+
+    def snapshot(screens: PageScreens) -> state_reader.Snapshot:
+        taken.append(1)
+        return take(screens)
+
+    def slow(screens: PageScreens, *given: object, **values: object) -> str:
+        wait_until(lambda: len(taken) == 4, "all four have asked")
+        return render(screens, *given, **values)  # type: ignore[arg-type]
+
+    with page_served(tmp_path, status()) as page, client(page, "vic") as browser:
+        page.set(status(lag=7))
+        monkeypatch.setattr(PageScreens, "snapshot", snapshot)
+        monkeypatch.setattr(PageScreens, "render", slow)
+        with rendered_screens() as made:
+            readers = [Thread(target=read, args=(browser, "tasks/shop")) for _ in range(4)]
+            for one in readers:
+                one.start()
+            for one in readers:
+                one.join()
+        assert made == ["task.html"]
 
 
 @contextmanager
@@ -188,23 +180,55 @@ def test_fifty_pages_ask_and_render_no_more_than_one_of_each(tmp_path: Path) -> 
         assert browser.get("tasks/shop/copy").status_code == 200
         records, page.link.asked, page.link.copies_asked = page.target_has([]), 0, 0
         with rendered_screens() as made:
-            for number in range(3):
+            for number in range(CHANGES):
                 page.set(status(10_000, lag=number))
                 for at in range(PAGES):
                     assert browser.get(paths[at % len(paths)]).status_code == 200
-        assert len(made) == 3 * len(paths)
-        assert page.link.asked == 3
-        assert page.link.copies_asked == 3
+        assert len(made) == CHANGES * len(paths)
+        assert page.link.asked == CHANGES
+        assert page.link.copies_asked == CHANGES
         assert records == []
 
 
-def test_a_look_that_takes_long_is_followed_by_a_long_rest(tmp_path: Path) -> None:
+class _Rests:
+    """In place of the event that wakes the reader: notes for how long it rests, and ends it then."""
+
+    def __init__(self, reader: StateReader) -> None:
+        self._reader = reader
+        self.seconds: list[float] = []
+        self.woken = 0
+
+    def wait(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        self._reader._stop.set()
+
+    def set(self) -> None:
+        self.woken += 1
+
+    def clear(self) -> None:
+        """As an event."""
+
+
+def test_a_look_that_takes_long_is_followed_by_a_long_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with page_served(tmp_path, status()) as page:
-        reader, ask = page.server._app.state.page, page.link.report
-        page.link.report = lambda task, seconds: time.sleep(0.4) or ask(task, seconds)  # type: ignore[method-assign, func-returns-value]
+        page.server._app.state.page.stop()
+        clock = [1000.0]
+        monkeypatch.setattr(state_reader, "time", SimpleNamespace(monotonic=lambda: clock[0], time=lambda: clock[0]))
+        reader, ask = StateReader(page.master), page.link.report
+
+        def slow(task: str | None, seconds: float) -> SourceReport:
+            clock[0] += 0.4
+            return ask(task, seconds)
+
+        monkeypatch.setattr(page.link, "report", slow)
+        reader._wake = rests = _Rests(reader)  # type: ignore[assignment]
         reader.watched()
-        page.link.asked, begun = 0, time.monotonic()
-        while time.monotonic() - begun < 7:
-            reader.watched()
-            time.sleep(0.1)
-        assert page.link.asked <= 2, "it would be 3 in 7 s without a rest"
+        reader._run()
+        assert rests.seconds == [pytest.approx(20 * 0.4)]
+        rests.woken = 0
+        clock[0] += 0.9 * rests.seconds[0]
+        reader.watched()
+        assert not rests.woken, "it rests, though somebody looks"
+        clock[0] += IDLE_SECONDS
+        reader.watched()
+        assert rests.woken, "it has rested"

@@ -19,7 +19,8 @@ from browsed import browser
 from pictured_shop import PicturedShop
 from playwright.sync_api import Browser, Page
 
-from support.task_runs import Command, wait_until
+from support.task_runs import Command
+from support.waiting import wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.page, pytest.mark.server, pytest.mark.spark]

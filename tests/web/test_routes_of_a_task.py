@@ -12,7 +12,7 @@ import yaml
 from page_served import HOSTILE, RULES, SOURCE, PageServed, page_served, status
 from test_page import PageText, client, read
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtask
 from unshard.errors import SourceError, Where

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from support.task_runs import Command, wait_until
+from support.task_runs import Command
 from support.validated_tasks import QUICK, ValidationRecords, validated
+from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorState
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

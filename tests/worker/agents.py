@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder, SubtaskBrief, SubtaskOrder
 from unshard.api.status import Stage
 from unshard.config.files import load_source, load_task
@@ -25,7 +26,7 @@ from unshard.worker.source_worker import Means, builder
 class PaperMaster:
     """Answers each beat with `orders`, keeps what it was told, and is silent on demand.
 
-    The ttl is longer than a machine stands still; who wants to see its end gives a short one.
+    The ttl is longer than a machine stands still; `falls_silent` ends it.
     """
 
     orders: DesiredState = field(default_factory=lambda: DesiredState(ttl_seconds=60.0))
@@ -41,6 +42,23 @@ class PaperMaster:
 
     def give(self, order: SourceOrder | None) -> None:
         self.orders = self.orders.model_copy(update={"order": order})
+        self.wake()
+
+    def falls_silent(self, agent: Agent) -> None:
+        """Answer nothing from now on, and wait until the agent's ttl is over: it has no source, or stands alone."""
+        self.silent = True
+
+        def is_alone() -> bool:
+            with agent._lock:
+                agent._asked = -inf  # again and again: an answer may have been on its way
+            agent.wake()
+            return agent.host is None or agent.host._alone
+
+        wait_until(is_alone, "the agent knows that no master answers")
+
+    def speaks(self) -> None:
+        """Answer again, from now on."""
+        self.silent = False
         self.wake()
 
     def brief(self, task: str) -> SubtaskBrief | None:
@@ -94,12 +112,3 @@ def subtask_order(
     (config,) = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
     form: Mapping[str, Any] = config.model_dump(mode="json")
     return SubtaskOrder(task=config.name, stage=stage, revision=revision, config=dict(form), kept=kept)
-
-
-def within(seconds: float, question: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + seconds
-    while not question():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

@@ -10,8 +10,9 @@ import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, newest, wait_until
-from unshard.api.heartbeat import DesiredState, PurgeWish, SubtaskOrder
+from support.task_runs import TaskFiles, newest
+from support.waiting import wait_until
+from unshard.api.heartbeat import PurgeWish, SubtaskOrder
 from unshard.api.status import Stage, SyncStatus, UnitName
 from unshard.errors import ClusterError
 from unshard.metrics.sample import own_version
@@ -102,16 +103,16 @@ def test_without_a_master_what_is_delivered_at_least_once_is_let_go_and_taken_up
     source, target, name = files.sources["s1"], files.target, files.name
     files.keys = {**files.keys, "delivery": "at-least-once"}
     files.write()
-    master = PaperMaster(DesiredState(ttl_seconds=2.0))
+    master = PaperMaster()
     master.give(source_order(subtask_order(files)))
     with Running(master, spark) as agent:
         master.wait(name, Stage.RUNNING)
-        master.silent = True
+        master.falls_silent(agent)
         wait_until(lambda: agent.host is None, "let go")
         with pytest.raises(ClusterError, match="CLUSTER-023"):
             agent.report(None, 5)
         source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
-        master.silent = False
+        master.speaks()
         wait_until(lambda: rows(target, name) == [(1, 1)], "carried on")
 
 
@@ -119,21 +120,21 @@ def test_without_a_master_what_is_exactly_once_goes_on_until_another_worker_has_
     spark: SparkSession, files: TaskFiles, tmp_path: Path
 ) -> None:
     source, target, name = files.sources["s1"], files.target, files.name
-    master, other = PaperMaster(DesiredState(ttl_seconds=1.0)), PaperMaster()
+    master, other = PaperMaster(), PaperMaster()
     master.give(source_order(subtask_order(files)))
     with Running(master, spark, relay_dir=str(tmp_path / "first")) as agent:
         master.wait(name, Stage.RUNNING)
         wait_until(lambda: follows(agent, name), "it follows")
-        master.silent = True
-        wait_until(lambda: agent.host is not None and agent.host._alone, "it knows that it is alone")
+        master.falls_silent(agent)
+        assert agent.host is not None, "it goes on alone"
         source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
         wait_until(lambda: rows(target, name) == [(1, 1)], "applied without a master")
-        master.silent = False
         told = len(master.beats)
+        master.speaks()
         wait_until(lambda: len(master.beats) > told, "a master again")
         assert master.wait(name, Stage.RUNNING).revision == 1
         kept = agent.host
-        master.silent = True
+        master.falls_silent(agent)
 
         other.give(source_order(subtask_order(files), epoch=2))
         with Running(other, spark, relay_dir=str(tmp_path / "second")) as second:

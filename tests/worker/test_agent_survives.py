@@ -9,7 +9,7 @@ from typing import Any
 
 from agents import PaperMaster
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder
 from unshard.worker.agent import Agent
 from unshard.worker.source_worker import Means

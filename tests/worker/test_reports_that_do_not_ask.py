@@ -7,7 +7,8 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 from test_agent import files, rows, synced
 
-from support.task_runs import TaskFiles, wait_until
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
 from unshard.api.status import Stage, SyncStatus
 from unshard.testing.servers import ThrowawayServer
 

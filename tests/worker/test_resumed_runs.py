@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, newest, wait_until
+from support.task_runs import TaskFiles, newest
+from support.waiting import wait_until
 from unshard.api.heartbeat import SubtaskBrief
 from unshard.api.status import Stage
 from unshard.testing.proxy import FaultProxy
@@ -76,8 +76,10 @@ def test_a_duplicate_key_stands_and_says_so(spark: SparkSession, files: TaskFile
         assert one.result is not None
         assert "can't auto resume" in one.result.detail
         assert "1062" in one.result.errors[0].raw_cause
-        time.sleep(0.5)
-        stood = told(master, files).model_copy(update={"resume_count": 2})  # twice before, by other errors
+        assert agent.host is not None
+        stands = agent.host.subtasks[files.name]
+        stands.tick()  # nothing is due
+        stood = stands.brief().model_copy(update={"resume_count": 2})  # twice before, by other errors
         assert stood.stage is Stage.PAUSED
     master.give(source_order(subtask_order(files, kept=stood), epoch=2))
     with Running(master, spark) as agent:

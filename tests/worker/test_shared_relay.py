@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -10,7 +9,8 @@ from threading import Event
 
 import pytest
 
-from support.task_runs import newest, wait_until
+from support.task_runs import newest
+from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError
@@ -100,9 +100,7 @@ def test_a_paused_relay_lets_its_readers_wait(relay: SharedRelay, source_server:
     relay.keep(Stage.PAUSED)
     assert stage_of(relay) is Stage.PAUSED
     source_server.run(f"CREATE DATABASE {schema}")
-    begin = time.monotonic()
     assert not reader.wait_for(newest(source_server), 0.3)
-    assert time.monotonic() - begin >= 0.3
     reader.check()
     relay.keep(Stage.STOPPED)
     holds(reader, newest(source_server))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from support.task_runs import wait_until
+from support.waiting import wait_until
 from unshard.api.heartbeat import SubtaskBrief, SubtaskOrder
 from unshard.api.status import Stage
 from unshard.config.subtask import SubtaskConfig

@@ -15,22 +15,22 @@ from typing import Any
 
 import MySQLdb
 
+from unshard.checks.records import fresh_sources, safe_mode_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
-from unshard.load.checkpoint import FINISHED
 from unshard.load.creation import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Server, identify, of_one_server, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.structure import QUERIES, Trigger, assemble, triggers_of
+from unshard.mysql.structure import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
+from unshard.mysql.triggers import Trigger, triggers_of
 from unshard.relay.beginning import start_fault
 from unshard.target.filled import FilledTables
-from unshard.target.meta import MetaTables
 from unshard.transform.extract import Extracted
 from unshard.transform.online_tables import OnlineTablePart
 from unshard.transform.route import Router
@@ -56,8 +56,6 @@ _CASCADING = (
 _NO_GRANT = 1141
 WRITES_ANYWAY = "RESTRICTED_REPLICA_WRITER_ADMIN"
 """The privilege to write to a TiDB that is read-only. ALL PRIVILEGES does not include it."""
-
-_NO_PRIVILEGE = frozenset({1227, 1142, 1044})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +119,7 @@ class SourceFacts:
         copying: whether the task has `shard-mode` and its dump has begun. From then on the copy itself reconciles
             shards that differ, or stops.
         existing: all tables of the source, taken or not, except for helper tables of online DDL.
+        safe_mode: the reason why changes are written in safe mode after this start, "" if they are not.
     """
 
     config: SubtaskConfig
@@ -136,6 +135,7 @@ class SourceFacts:
     cascading: frozenset[TableName] = frozenset()
     copying: bool = False
     existing: frozenset[TableName] = frozenset()
+    safe_mode: str = ""
 
     @property
     def name(self) -> str:
@@ -212,7 +212,7 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
         fresh = dict.fromkeys((config.source_id for config in configs), True)
         if configs[0].mode != "dump":
             target = _end(_patient(to_endpoint(configs[0].target)), "target")
-            fresh = _fresh(target.endpoint, configs)
+            fresh = fresh_sources(target.endpoint, configs)
         ask = partial(_ask_in_parallel, pool)
         asked = [c for c in configs if c.mode != "load"]
         sources = tuple(by_source.map(lambda config: _named(config, fresh[config.source_id], ask), asked))
@@ -225,6 +225,9 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
             schemas = sorted({name.schema for name in routed})
             there = {n: t for n, t in ask(target, "target", schemas).items() if n in routed}
             with session(target.endpoint, "target") as connection:
+                sources = tuple(
+                    replace(one, safe_mode=safe_mode_of(connection, one.config, fresh=one.fresh)) for one in sources
+                )
                 for name in _made_anew(connection, configs[0], sources, there):
                     del there[name]
                 triggers = triggers_of(connection, routed, folds=folds)
@@ -375,20 +378,3 @@ def log_filters(connection: Any, server: Server) -> LogFilters:
         return LogFilters(fault=str(error.args[-1]))
     taken, left = (tuple(filter(None, str(names).split(","))) for names in (found[0][2:4] if found else ("", "")))
     return LogFilters(taken, left)
-
-
-def _fresh(endpoint: Endpoint, configs: Sequence[SubtaskConfig]) -> dict[str, bool]:
-    """Return, by source, whether the target has neither a checkpoint nor a finished load of it."""
-    meta = MetaTables(configs[0].meta_schema, configs[0].name)
-    known: set[str] = set()
-    with session(endpoint, "target") as connection:
-        for statement in (
-            f"SELECT DISTINCT id FROM {meta.checkpoint}",
-            f"SELECT source_name FROM {meta.named('lightning_checkpoint_list')} WHERE status = '{FINISHED}'",
-        ):
-            try:
-                known |= {str(row[0]) for row in rows(connection, statement)}
-            except MySQLdb.Error as error:
-                if error.args[0] not in _NO_PRIVILEGE | {1146, 1049}:
-                    raise
-    return {config.source_id: config.source_id not in known for config in configs}

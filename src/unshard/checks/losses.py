@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from unshard.checks.facts import SourceFacts, TaskFacts
+from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.checks.shards import Group
 from unshard.model.table import Index, Table, TableName, quote_name
-from unshard.mysql.charsets import TWO_CODES
+from unshard.mysql.altered_values import TargetKind, codes, documents, zeros
 from unshard.mysql.flavour import Flavour
 
 _AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
+_NAMED = 5
 _UTC = frozenset({"UTC", "ETC/UTC", "GMT", "+00:00", "-00:00", "UCT", "ZULU"})
 _OF_NO_DDL = frozenset({"ONLY_FULL_GROUP_BY", "NO_ENGINE_SUBSTITUTION", "NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE"})
 
 
 def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """Warn of JSON that holds SQL values without an equivalent in JSON text: the target stores other values."""
-    end = task.target
-    if source.end.server.flavour is not Flavour.MYSQL or end is None:
+    if task.target is None:
         return
     for name, table in source.tables.items():
-        there = task.there.get(source.targets[name])
-        takes = {column.name.lower(): column.type for column in there.columns} if there is not None else {}
-        default = "json" if end.is_tidb or end.server.flavour is Flavour.MYSQL else "longtext"
-        documents = [
-            column.name
-            for column in table.columns
-            if column.type == "json" and not column.generated and takes.get(column.name.lower(), default) == "json"
+        found = [
+            column.name for column in documents(table, task.there.get(source.targets[name]), _kind(source, task.target))
         ]
-        if documents:
-            examined = " OR ".join(f"NOT ({_read_again(column)} <=> {quote_name(column)})" for column in documents)
+        if found:
+            examined = " OR ".join(f"NOT ({_read_again(column)} <=> {quote_name(column)})" for column in found)
             yield Finding(
                 "warn",
-                f"JSON of {name} ({', '.join(documents)}) is written as text: a DECIMAL inside of a document becomes a"
+                f"JSON of {name} ({', '.join(found)}) is written as text: a DECIMAL inside of a document becomes a"
                 " DOUBLE, dates, times and binary values become strings",
                 f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the documents whose values"
                 " differ then; where that matters, take a LONGTEXT column in the target, which keeps the text",
                 str(name),
                 str(source.targets[name]),
             )
+
+
+def _kind(source: SourceFacts, end: End) -> TargetKind:
+    mysql = end.server.flavour is Flavour.MYSQL
+    return TargetKind(source.end.server.flavour is Flavour.MYSQL, end.is_tidb or mysql, end.is_tidb)
 
 
 def _read_again(column: str) -> str:
@@ -50,20 +50,13 @@ def _read_again(column: str) -> str:
 def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """Warn of character sets with two codes for one character.
 
-    Text is sent as Unicode, so the target always gets the first code.
+    Where text is sent as Unicode and not as its bytes, the target always gets the first code.
     """
-    if task.target is None or task.target.is_tidb:
+    if task.target is None:
         return
     for name, table in source.tables.items():
-        there = task.there.get(source.targets[name])
-        takes = {column.name.lower(): column.charset for column in there.columns} if there is not None else {}
-        columns = [
-            column
-            for column in table.columns
-            if column.charset in TWO_CODES
-            and not column.generated
-            and takes.get(column.name.lower(), column.charset) == column.charset
-        ]
+        there, as_text = task.there.get(source.targets[name]), source.copies and source.config.dumper.format == "sql"
+        columns = codes(table, there, _kind(source, task.target), as_text=as_text)
         if columns:
             examined = " OR ".join(
                 f"BINARY {quote_name(column.name)} <>"
@@ -80,6 +73,29 @@ def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
                 str(name),
                 str(source.targets[name]),
             )
+
+
+def negative_zeros(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """Warn of MySQL's FLOAT and DOUBLE columns that go into a TiDB or MariaDB: their rows have no -0."""
+    if task.target is None:
+        return
+    kind = _kind(source, task.target)
+    columns = {name: [column.name for column in zeros(table, kind)] for name, table in source.tables.items()}
+    found = [name for name, names in columns.items() if names]
+    if not found:
+        return
+    first = found[0]
+    examined = " OR ".join(f"({n} = 0 AND CONCAT({n}) LIKE '-%')" for n in map(quote_name, columns[first]))
+    more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    yield Finding(
+        "warn",
+        "a -0 in a FLOAT or DOUBLE arrives as 0, which compares as equal: the target stores none. Tables:"
+        f" {', '.join(map(str, found[:_NAMED]))}{more}",
+        f"SELECT COUNT(*) FROM {first.quoted} WHERE {examined}; at the source counts such rows of the first of them;"
+        " nothing, where the sign of a zero means nothing",
+        str(first),
+        str(source.targets[first]),
+    )
 
 
 def keys_of_the_target(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
@@ -138,16 +154,18 @@ def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> It
             " such a row stop the load (LOAD-005)",
             other=str(target),
         )
-    again = [
-        source for source in sources if source.config.syncer.safe_mode or source.config.delivery == "at-least-once"
-    ]
-    if again and any(source.follows for source in sources):
+    again = {source.safe_mode: source.name for source in reversed(sources) if source.safe_mode}
+    if again:
+        why = "; ".join(f"{reason} of {name}" for reason, name in sorted(again.items()))
+        asked = any(source.config.syncer.safe_mode or source.config.delivery == "at-least-once" for source in sources)
         yield Finding(
             "warn",
-            f"{target} merges tables of {names}, and safe mode writes rows over others: a row that moves from one"
-            " source to another is lost where its DELETE is applied behind its INSERT",
+            f"{target} merges tables of {names}, and safe mode writes rows over others ({why}): a row that moves from"
+            " one source to another is lost where its DELETE is applied behind its INSERT",
             "move no rows between these sources; or take `delivery: exactly-once` without `safe-mode`, where such a row"
-            " stops the task (SYNC-003)",
+            " stops the task (SYNC-003)"
+            if asked
+            else "move no rows between these sources until `query-status` shows no `safeMode` any more",
             other=str(target),
         )
 

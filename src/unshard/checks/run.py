@@ -221,6 +221,11 @@ ITEMS: tuple[Item, ...] = (
         "source", lambda source, task, config: losses.character_codes(source, task), applies="all but `dump`",
     ),
     Item(
+        "negative_zeros", "negative zero checker",
+        "no FLOAT or DOUBLE of MySQL goes into a TiDB or MariaDB, which store -0 as 0", "source",
+        lambda source, task, config: losses.negative_zeros(source, task), applies="all but `dump`, from MySQL",
+    ),
+    Item(
         "target_keys", "target key checker",
         "the target has no unique key that the source's rows are not held to", "source",
         lambda source, task, config: losses.keys_of_the_target(source, task), applies="all but `dump`",

@@ -14,7 +14,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Column, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Flavour
-from unshard.mysql.structure import create_statement
+from unshard.mysql.structure import find_create_statement
 from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.lex import NotUnderstoodError
@@ -56,7 +56,9 @@ def shard_structures(task: TaskFacts, target: TableName, group: Group) -> Iterat
                 continue
             if (other.name, other_name) not in lines:
                 lines[other.name, other_name] = _definitions(other, other_name)
-            written = lines[other.name, other_name][key]
+            written = lines[other.name, other_name].get(key)
+            if written is None:
+                continue
             had = f"is {_told(mine[key])}" if key in mine else "is missing"
             faults.append(f"column {column.name} {had}, in {other.name} {other_name} it is {_told(column)}")
             counted = " UNIQUE" if column.auto_increment and key not in mine else ""
@@ -85,7 +87,10 @@ def _joined(target: TableName, group: Group) -> Iterator[Finding]:
         shard = ShardId(source.name, name)
         severity: Severity = "warn" if source.copying else "fail"
         try:
-            known[shard] = _definition(source, name)
+            definition = _definition(source, name)
+            if definition is None:
+                continue
+            known[shard] = definition
             merged = merged.copied(shard, known[shard])
         except NotUnderstoodError as error:
             why, mend = f"its structure is not understood: {error}", "use `shard-mode: pessimistic` for the task"
@@ -111,9 +116,12 @@ def _join(target: TableName, one: TableDefinition, other: TableDefinition) -> bo
     return True
 
 
-def _definition(source: SourceFacts, name: TableName) -> TableDefinition:
-    with session(source.end.endpoint, "source") as connection:
-        table = replace(source.tables[name], create_sql=create_statement(connection, name))
+def _definition(source: SourceFacts, name: TableName) -> TableDefinition | None:
+    """Return the table's definition; None if the table is gone since the facts were read."""
+    create_sql = _create_sql(source, name)
+    if create_sql is None:
+        return None
+    table = replace(source.tables[name], create_sql=create_sql)
     return definition_of(table, Dialect.MARIADB if source.end.server.flavour is Flavour.MARIADB else Dialect.MYSQL)
 
 
@@ -157,10 +165,19 @@ def _type(column: Column) -> tuple[object, ...]:
 
 
 def _definitions(source: SourceFacts, name: TableName) -> Mapping[str, str]:
-    """Return, by column in lower case, its line of SHOW CREATE TABLE, with default and comment as they are written."""
-    with session(source.end.endpoint, "source") as connection:
-        found = _LINE.findall(create_statement(connection, name))
+    """Return, by column in lower case, its line of SHOW CREATE TABLE, with default and comment as they are written.
+
+    Returns nothing for a table that is gone since the facts were read.
+    """
+    found = _LINE.findall(_create_sql(source, name) or "")
     return {column.replace("``", "`").lower(): line for line, column in found}
+
+
+def _create_sql(source: SourceFacts, name: TableName) -> str | None:
+    if copied := source.tables[name].create_sql:
+        return copied
+    with session(source.end.endpoint, "source") as connection:
+        return find_create_statement(connection, name)
 
 
 def _told(column: Column) -> str:

@@ -14,7 +14,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Column, Index, Table, TableName, quote_name
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.structure import create_statement
+from unshard.mysql.structure import find_create_statement
 from unshard.target.filled import FilledTables
 from unshard.transform.extract import constants, with_constants
 from unshard.transform.online_tables import OnlineTables
@@ -226,7 +226,10 @@ def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[
     The user creates it, by the statements in the finding.
     """
     with session(source.end.endpoint, "source") as connection:
-        whole = replace(table, create_sql=create_statement(connection, table.name))
+        create_sql = table.create_sql or find_create_statement(connection, table.name)
+    if create_sql is None:
+        return
+    whole = replace(table, create_sql=create_sql)
     try:
         constants(source.extracted[table.name], whole, target, None, Where(source.name, str(table.name)))
     except ConfigError as error:

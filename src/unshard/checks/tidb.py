@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
-
-import MySQLdb
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.ddl.evaluate import definition_of
 from unshard.errors import UnshardError
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import rows, session
-from unshard.mysql.failures import Failure, failure_of
-from unshard.mysql.structure import create_statement
+from unshard.mysql.collation_weights import collation_difference
+from unshard.mysql.connection import session
+from unshard.mysql.structure import find_create_statement
 from unshard.mysql.target_session import tidb_version
-from unshard.mysql.tidb import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
+from unshard.mysql.tidb import Difference, nearest, same_collation
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import type_text
@@ -51,10 +48,13 @@ def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     words = _words(end, source)
     alike: dict[tuple[TableName, Finding], list[str]] = {}
     with session(source.end.endpoint, "source") as connection:
-        for name in source.tables:
+        for name, table in source.tables.items():
             target = source.targets[name]
+            create_sql = None
             if target not in task.there:
-                for finding in _lacking(name, create_statement(connection, name), words):
+                create_sql = table.create_sql or find_create_statement(connection, name)
+            if create_sql is not None:
+                for finding in _lacking(name, create_sql, words):
                     alike.setdefault((target, finding), []).append(str(name))
     for (_, finding), names in alike.items():  # shards mostly have the same findings
         yield replace(finding, short_error=f"table {_some(names)}: {finding.short_error}", self=names[0])
@@ -124,13 +124,18 @@ def collations(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             text = f"the target has no collation {chosen}, which the task file names for {collation}"
             yield Finding("fail", text, f"name one that SHOW COLLATION lists there: {key}")
             continue
-        found = _difference(source.end, end, collation, use.charset, chosen)
+        found = collation_difference(source.end.endpoint, end.endpoint, (collation, use.charset), chosen)
         if by_wish and found is not None and not found.equal:
             continue
         why = "as `collations` says" if by_wish else "as TiDB has no such collation"
         mend = f"nothing, where no unique key holds such texts, else {key}: utf8mb4_bin makes no texts equal"
         if found is None or not found.equal:
             mend = f"nothing, or another one by {key}"
+        elif source.safe_mode and use.keyed:  # REPLACE would remove a row in silence
+            mend = f"{key}: utf8mb4_bin makes no texts equal; or write `tidb_collations` under `ignore-checking-items`"
+            text = f"{collation} becomes {chosen}, {why}: {_effect(found)}. Safe mode ({source.safe_mode}) keeps only"
+            yield Finding("fail", f"{text} the last of rows whose unique keys become equal. Columns: {use}", mend)
+            continue
         yield Finding("warn", f"{collation} becomes {chosen}, {why}: {_effect(found)}. Columns: {use}", mend)
 
 
@@ -154,19 +159,6 @@ def _uses(source: SourceFacts, task: TaskFacts, end: End) -> Mapping[tuple[str, 
     return found
 
 
-def _difference(here: End, there: End, collation: str, charset: str, chosen: str) -> Difference | None:
-    """Return how two collations differ; None if a server has no way to show how it compares texts."""
-    try:
-        with session(here.endpoint, "source") as connection:
-            own = weights(connection, collation, charset)
-        with session(there.endpoint, "target") as connection:
-            return difference(own, weights(connection, chosen, charset_of_name(chosen)))
-    except UnshardError as error:
-        if isinstance(error.__cause__, MySQLdb.Error) and failure_of(error.__cause__) is Failure.OTHER:
-            return None
-        raise
-
-
 def _effect(found: Difference | None) -> str:
     if found is None:
         return "which texts are equal may differ"
@@ -188,27 +180,3 @@ def _words(end: End, source: SourceFacts) -> TidbWords:
 def _some(names: list[str] | tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(islice(names, _NAMED)) + more
-
-
-def weights(connection: Any, collation: str, charset: str) -> dict[str, bytes]:
-    """Return, for each text of `SAMPLE`, the weight by which the server compares it: equal for equal texts.
-
-    Texts that the character set lacks are left out. Driver errors are not translated; error 1273 means that the server
-    lacks the collation.
-    """
-    asked = []
-    # big5's WEIGHT_STRING has the weights for sorting, which are equal for characters that compare as different
-    own = charset.lower() == "big5"
-    for text in SAMPLE:
-        value = f"CONVERT(_utf8mb4 0x{text.encode().hex()} USING {charset})"
-        kept = f"CONVERT({value} USING utf8mb4) = CONVERT(_utf8mb4 0x{text.encode().hex()} USING utf8mb4)"
-        weight = value if own and not text.isascii() else f"WEIGHT_STRING({value} COLLATE {collation})"
-        asked += [f"HEX({weight})", f"{kept} COLLATE utf8mb4_bin"]
-    padded = f"CONVERT('A' USING {charset}) = CONVERT('A ' USING {charset}) COLLATE {collation}"
-    ((*found, pads),) = rows(connection, f"SELECT {', '.join(asked)}, {padded}")
-    known = {
-        text: str(weight).encode() for text, weight, kept in zip(SAMPLE, found[::2], found[1::2], strict=True) if kept
-    }
-    if pads:
-        known["A "] = known["A"]
-    return known

@@ -14,7 +14,7 @@ import typer
 from unshard.cli.compare import CANNOT_TELL, CompareSubject, CompareWish, signals, spark_session, task_subject
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.places import SourceWatch
-from unshard.compare.report import report_form, report_lines, write_report
+from unshard.compare.report import NextCommands, report_form, report_lines, write_report
 from unshard.compare.result import ComparisonOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
@@ -65,6 +65,7 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
     configure(LogSettings(wish.log))
     check_java(subject.spark.master)
     command = shlex.join([str(task), *(word for path in sources for word in ("-s", str(path)))])
+    again = f"{command} {shlex.join(['--state', str(wish.state)])}" if wish.state else command
     stop = Event()
     with signals(stop, tell) as listen:
 
@@ -79,38 +80,43 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
         try:
             proof = steps.run()
         except UnshardError:
-            _tell_of_read_only(steps.record, command, tell)
+            _tell_of_read_only(steps.record, again, tell)
             raise
         if proof is None or stop.is_set():
             tell("not cut over; the same command goes on from here")
-            _tell_of_read_only(steps.record, command, tell)
+            _tell_of_read_only(steps.record, again, tell)
             return CANNOT_TELL
     prefix = wish.report or Path(f"unshard-cutover-{name}")
-    return _show(proof, subject, command, prefix, wish)
+    return _show(proof, subject, NextCommands(command, again), prefix, wish)
 
 
 def _with_state(settings: CompareSettings, ranges: Path) -> CompareSettings:
     return replace(settings, state=ranges)
 
 
-def _show(proof: CutoverProof, subject: CompareSubject, command: str, prefix: Path, wish: CutoverWish) -> int:
-    text, form = write_report(prefix, proof, subject.sides, command)
+def _show(proof: CutoverProof, subject: CompareSubject, commands: NextCommands, prefix: Path, wish: CutoverWish) -> int:
+    text, form = write_report(prefix, proof, subject.sides, commands)
     if wish.as_json:
-        typer.echo(json.dumps(report_form(proof, subject.sides, command), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(report_form(proof, subject.sides, commands), indent=2, ensure_ascii=False))
     else:
-        for line in report_lines(proof, subject.sides, command):
+        for line in report_lines(proof, subject.sides, commands):
             typer.echo(line)
         typer.echo(f"the report is in {text} and {form}")
     return proof.outcome.exit_code
 
 
-def _tell_of_read_only(record: CutoverRecord, command: str, tell: Callable[[str], None]) -> None:
+def _tell_of_read_only(record: CutoverRecord, again: str, tell: Callable[[str], None]) -> None:
     if record.read_only:
         names = ", ".join(sorted(record.read_only))
-        tell(f"{names}: read-only; to let them be written to again: unshard cutover {command} --back")
+        tell(f"{names}: read-only; to let them be written to again: unshard cutover {again} --back")
 
 
 def _go_back(watches: Sequence[SourceWatch], record: CutoverRecord, file: Path) -> int:
+    if not file.exists():
+        typer.echo(
+            f"nothing to do: there is no {file}. A cut-over that was begun with --state has its own file: name it"
+        )
+        return 0
     done = go_back(watches, record)
     file.unlink(missing_ok=True)
     for line in done or ["nothing to do: this cut-over has made no source read-only"]:

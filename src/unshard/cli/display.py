@@ -93,8 +93,9 @@ def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[_Lasting, Leve
         for over in reading.sync.failovers if reading.sync is not None else ():
             went = f"the source has failed over from server {over.before} to {over.now}, it goes on at {over.place}"
             yield (reading.source, over), "WARN", f"{reading.source}  {went}"
-        if reading.waits is not None:
-            yield (reading.source, reading.waits.since), "WARN", f"{_waits(reading)}. It goes on by itself"
+        if reading.waited is not None:
+            text = f"{_waits(reading.source, reading.waited)}. It goes on by itself"
+            yield (reading.source, reading.waited.since), "WARN", text
 
 
 def _without_estimate(over: SubtaskStatus) -> SubtaskStatus:
@@ -117,7 +118,7 @@ def render(readings: Sequence[SubtaskStatus]) -> RenderableType:
 def line(reading: SubtaskStatus) -> str:
     """Return a reading as one line; its first parts change least."""
     if reading.waits is not None:
-        return f"{_waits(reading)}, next try at {_clock(reading.waits.until)}"
+        return f"{_waits(reading.source, reading.waits)}, next try at {_clock(reading.waits.until)}"
     head = f"{reading.source}  {reading.unit}"
     if reading.progress is not None:
         return f"{head}  {_copying(reading.progress, reading.unit_seconds)}"
@@ -147,9 +148,8 @@ def line(reading: SubtaskStatus) -> str:
     return f"{head}  {'  '.join(parts)}"
 
 
-def _waits(reading: SubtaskStatus) -> str:
-    assert reading.waits is not None
-    return f"{reading.source}  waits  since {_clock(reading.waits.since)} for this to pass: {reading.waits.error}"
+def _waits(source: str, wait: WaitingSubtask) -> str:
+    return f"{source}  waits  since {_clock(wait.since)} for this to pass: {wait.error}"
 
 
 def _clock(time_: datetime) -> str:

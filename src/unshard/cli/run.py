@@ -74,7 +74,7 @@ def run_task(
     configure(replace(log or LogSettings(), file=log_file))
     stop = Event()
     with (
-        recorded(log_file.with_suffix(RECORD_SUFFIX), task.name, redact=log is not None and log.redact) as run,
+        recorded(log_file, task.name, redact=log is not None and log.redact) as run,
         status.over(stop) if status is not None else nullcontext(),
         _signals(stop, printer) as listen,
         closing(_engine(log_file, stop, printer)) as engine,
@@ -264,15 +264,17 @@ class RunFile:
 
 
 @contextmanager
-def recorded(file: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
-    """Keep the record while the run lives, and after its end. One beside it, where the file is of another that lives.
+def recorded(log: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
+    """Keep the record beside the run's log while the run lives, and after its end.
 
-    A failure that comes up through here is its end's reason.
+    It gets another name where the record of that name is of a run that lives. A failure that comes up through here is
+    its end's reason.
     """
+    file = log.with_suffix(RECORD_SUFFIX)
     before = record_in(file)
     if before is not None and not before.ended and is_alive(before.address):
         file = file.with_stem(f"{file.stem}.{os.getpid()}")
-    run = RunFile(file, RunRecord(task, _now()), redact)
+    run = RunFile(file, RunRecord(task, _now(), log=log.name), redact)
     write_record(file, run.record)
     try:
         yield run

@@ -18,6 +18,7 @@ from unshard.errors import CompareError, UnshardError, Where
 from unshard.model.shape import without_made_up_key
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import Endpoint, rows, server_error, session
+from unshard.mysql.flavour import Flavour, flavour_of
 from unshard.mysql.structure import read_table, without_hashes
 from unshard.mysql.tidb import is_tidb
 from unshard.mysql.types import BYTES, CHARACTERS, GEOMETRIES, MEMBERS
@@ -253,6 +254,8 @@ class _Maker:
             values = {"column": column.name, "here": other.definition, "there": column.definition}
             self._fault(CompareError("COMPARE-003", place, values=values))
             return None
+        if form.kind in ("float", "double") and not _has_negative_zeros(self.connection):
+            form = replace(form, one_zero=True)
         return ComparedColumn(column.name, form, server_side(every))
 
     def _key(self, target: Table, names: Sequence[str]) -> tuple[str, ...]:
@@ -328,3 +331,8 @@ def _refuse_ids(shard: ComparedShard) -> None:
     if found:
         values = {"column": mapping.source_column, "rule": mapping.rule, "value": found[0][0]}
         raise CompareError("COMPARE-011", _place(shard), values=values)
+
+
+def _has_negative_zeros(target: Any) -> bool:
+    """Return whether the server stores a -0: only MySQL does."""
+    return not is_tidb(target) and flavour_of(target.get_server_info()) is Flavour.MYSQL

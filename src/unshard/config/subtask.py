@@ -97,6 +97,7 @@ class SubtaskConfig(Section):
         optimistic: with `pessimistic`: each shard's DDL is applied by itself where possible.
         strict: with `optimistic`: the task stops at a DDL that would have to wait.
         peers: all sources of the task, this one too.
+        ignore_checking_items: the checks that the task leaves out.
 
     Passwords are as the user wrote them (plain or a reference). `redacted` is the form to show.
     """
@@ -131,7 +132,12 @@ class SubtaskConfig(Section):
     shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
     collations: dict[str, str] = Field(default_factory=dict)
+    ignore_checking_items: tuple[str, ...] = ()
     validator: ValidatorSettings = ValidatorSettings()
+
+    def leaves_out(self, *checks: str) -> bool:
+        """Return whether the task leaves one of these checks out."""
+        return not {"all", *checks}.isdisjoint(self.ignore_checking_items)
 
     def redacted(self) -> dict[str, Any]:
         """Return the JSON form in DM's key names, with `******` for every secret."""
@@ -243,6 +249,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),
         collations=task.collations,
+        ignore_checking_items=task.ignore_checking_items,
         validator=_validator(task, instance),
     )
 

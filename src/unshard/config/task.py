@@ -51,6 +51,7 @@ CheckingItem = Literal[
     "unmatched_rules",
     "json_values",
     "character_codes",
+    "negative_zeros",
     "target_keys",
     "rows_between_sources",
     "shard_settings",

@@ -9,7 +9,7 @@ import json
 import re
 import socket
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,13 +25,17 @@ _CONNECT_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run: its task, when it began, the address of its API, when it ended and why; "" where that isn't so yet."""
+    """A run: its task, when it began, the address of its API, when it ended and why; "" where that isn't so yet.
+
+    `log` is the name of its log, which is in the folder of the record; "" in a record of an earlier version.
+    """
 
     task: str
     began: str
     address: str = ""
     ended: str = ""
     outcome: str = ""
+    log: str = ""
 
 
 def write_record(file: Path, record: RunRecord) -> None:
@@ -43,6 +47,7 @@ def write_record(file: Path, record: RunRecord) -> None:
         "address": record.address,
         "ended": record.ended,
         "outcome": record.outcome,
+        "log": record.log,
     }
     file.write_text(json.dumps(form, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -51,7 +56,9 @@ def record_in(file: Path) -> RunRecord | None:
     """Return the record in a file; None where there is no readable one."""
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
-        return RunRecord(*(str(form[name]) for name in ("task", "began", "address", "ended", "outcome")))
+        names = ("task", "began", "address", "ended", "outcome")
+        log = Path(str(form["log"])).name if "log" in form else ""
+        return replace(RunRecord(*(str(form[name]) for name in names)), log=log)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -65,7 +72,7 @@ def runs_that_ended(masters: Collection[str]) -> list[str]:
             continue
         if not record.ended and is_alive(record.address):
             continue
-        log = file.with_suffix(".log")
+        log = file.with_name(record.log) if record.log else file.with_suffix(".log")
         if record.ended:
             end = f"and ended at {record.ended}: {record.outcome}"
         else:

@@ -43,7 +43,7 @@ from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.failures import is_transient
-from unshard.mysql.structure import create_statement
+from unshard.mysql.structure import find_create_statement
 from unshard.schema.lex import tokens
 
 Structures = Mapping[str, str | None]
@@ -197,7 +197,6 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
 # Run the remaining steps of an intent on the target, each statement once.
 
 
-NO_SUCH_TABLE = frozenset({1146, 1049})
 NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3780, 3855, 8200})
 """Error numbers with which TiDB refuses a statement, or a part of one, that it does not support."""
 
@@ -220,6 +219,7 @@ def carry_out(
     *,
     resumed: bool,
     jobs: Jobs | None = None,
+    begin: Callable[[Step], None] = lambda step: None,
 ) -> None:
     """Run every step that is not done, in order, on a connection without an open transaction.
 
@@ -228,6 +228,7 @@ def carry_out(
         note_done: stores durably how many steps are done; called after each step.
         resumed: whether an earlier attempt (of this or another process) had this intent. False only at the first.
         jobs: the DDL jobs of a TiDB target, whose history shows what an earlier attempt has done; None for others.
+        begin: called before each step.
 
     Raises DdlError DDL-006 for a structure that is neither the one before the statement nor the one after it, DDL-007
     where only a human can decide, DDL-008 where the server refuses; MySQLdb.Error for a lost connection or a busy
@@ -235,6 +236,7 @@ def carry_out(
     """
     for number in range(intent.done, len(intent.steps)):
         step = intent.steps[number]
+        begin(step)
         if jobs is not None:
             _run_as_job(connection, intent, step, jobs, reach, resumed=resumed and number == intent.done)
             note_done(number + 1)
@@ -300,12 +302,7 @@ def structures(connection: Any, step: Step) -> Structures:
 def _structure(connection: Any, step: Step, name: str) -> str | None:
     if step.kind.on_schema:
         return show_create_database(connection, tokens(name)[0].value)
-    try:
-        return create_statement(connection, unquoted(name))
-    except MySQLdb.Error as error:
-        if error.args and error.args[0] in NO_SUCH_TABLE:
-            return None
-        raise
+    return find_create_statement(connection, unquoted(name))
 
 
 def unquoted(name: str) -> TableName:

@@ -170,6 +170,8 @@ def begin(
     """Write the header of a new dump. The location is read before the tables are listed, so that no table is missed."""
     location = locate(connection)
     tables = list_tables(connection, allows)
+    schemas = sorted({table.name.schema for table in tables})
+    databases = {schema: create_database_statement(connection, schema) for schema in schemas}
     header = DumpHeader(
         run=new_run(),
         source=source,
@@ -177,10 +179,7 @@ def begin(
         settings=settings.fixed(),
         begin=location,
         tables=tuple(table.name for table in tables),
-        databases={
-            schema: create_database_statement(connection, schema)
-            for schema in sorted({table.name.schema for table in tables})
-        },
+        databases={schema: statement for schema, statement in databases.items() if statement is not None},
         rows_estimate=sum(table.rows for table in tables),
         started=now_text(),
         attempt=settings.attempt,

@@ -16,17 +16,16 @@ from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
 from unshard.dump.plan import TRANSACTIONAL
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, write_files
+from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.retry import retrying
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
-_GONE = frozenset({1146, 1049})
 _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 
@@ -110,7 +109,7 @@ def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, 
             records.append(Record(table, location, ()))
             continue
         counter = next_counter(plain, table.name)
-        batches = read_rows(bulk, table, (work.where,))
+        batches = read_rows(bulk, table, (work.where,), raw=raw_names(table, work.limits.format))
         files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
         records.append(Record(table, location, named(table, files, work.limits), counter))
     ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL
@@ -129,7 +128,7 @@ def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple
     before = [read_table(plain, name) for name in names]
     location = snapshot_apart_from_xa(bulk, plain)
     for name in names:
-        _touch(bulk, name)
+        touch(bulk, name)
     tables = [read_table(plain, name) for name in names]
     for name, was, table in zip(names, before, tables, strict=True):
         if was != table:
@@ -139,12 +138,15 @@ def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
 
 
-def _touch(bulk: Any, name: TableName) -> None:
+def touch(bulk: Any, name: TableName) -> bool:
+    """Take a table's metadata lock until the transaction ends; return whether there is such a table."""
     try:
         ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
     except MySQLdb.Error as error:
-        if error.args[0] not in _GONE:
+        if error.args[0] not in NO_SUCH_TABLE:
             raise
+        return False
+    return True
 
 
 def _has_snapshots(table: Table) -> bool:
@@ -173,7 +175,7 @@ def reader(endpoint: Endpoint, *, text: bool) -> Iterator[Any]:
 
 def _translated(error: MySQLdb.Error, endpoint: Endpoint) -> UnshardError:
     number = error.args[0] if error.args else 0
-    if number in _GONE:
+    if number in NO_SUCH_TABLE:
         return DumpError("DUMP-001", cause=str(error.args[-1]))
     if number == _CHANGED_SINCE_SNAPSHOT:
         return DumpError("DUMP-010", cause=str(error.args[-1]))

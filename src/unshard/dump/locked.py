@@ -20,17 +20,17 @@ from typing import Any, TypeVar
 
 import MySQLdb
 
-from unshard.dump.lock_free import reader
+from unshard.dump.lock_free import reader, touch
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
 from unshard.dump.plan import Resolved, TableChunk
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, write_files
+from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName, name_form, name_of
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.failures import ends_connection
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.source.snapshot import ask, list_names, locate, next_counter, start_snapshot
 
 LOCK_IDLE_SECONDS = 60
@@ -85,7 +85,7 @@ class ChunkFiles:
 class Share:
     """The result of a task. `location` and `listed` (tables of the source under the lock) come from task 0.
 
-    `tables` are structures, each with its next AUTO_INCREMENT value.
+    `tables` are structures, each with its next AUTO_INCREMENT value; a table that was gone under the lock is not there.
     """
 
     files: tuple[ChunkFiles, ...]
@@ -152,10 +152,10 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
         lock = stack.enter_context(_signs_of_life(holder))
     wait()
     start_snapshot(bulk)
-    for name in sorted({chunk.table for chunk in work.chunks}.union(work.tables)):
-        ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
+    there = {name for name in sorted({c.table for c in work.chunks}.union(work.tables)) if touch(bulk, name)}
+    chunks = [chunk for chunk in work.chunks if chunk.table in there]
     structures = _Structures(plain)
-    files = [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks if not chunk.transactional]
+    files = [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if not chunk.transactional]
     location: Location | None = None
     listed: tuple[TableName, ...] = ()
     if lock is not None:
@@ -163,8 +163,8 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
     wait()
     if lock is not None:
         lock(lambda holder: ask(holder, "UNLOCK TABLES"))
-    files += [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks if chunk.transactional]
-    tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables)
+    files += [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if chunk.transactional]
+    tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables if name in there)
     return Share(tuple(files), tables, location, listed)
 
 
@@ -188,7 +188,7 @@ def _lock(connection: Any, work: ChunkWork) -> None:
         ask(connection, f"SET @@session.wait_timeout = {LOCK_IDLE_SECONDS}")
         ask(connection, statement)
     except MySQLdb.Error as error:
-        if ends_connection(error):
+        if ends_connection(error) or error.args[0] in NO_SUCH_TABLE:
             raise
         cause = f"{error.args[0]}: {error.args[-1]}"
         raise DumpError("DUMP-004", cause=cause, values={"statement": statement[:200]}) from error
@@ -240,6 +240,7 @@ class _Structures:
 
 def _dump_chunk(work: ChunkWork, bulk: Any, structures: _Structures, chunk: TableChunk) -> ChunkFiles:
     table = structures.of(chunk.table)
-    batches = read_rows(bulk, table, (work.where, chunk.condition))
+    raw = raw_names(table, work.limits.format)
+    batches = read_rows(bulk, table, (work.where, chunk.condition), raw=raw)
     files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
     return ChunkFiles(chunk.table, chunk.number, tuple(files))

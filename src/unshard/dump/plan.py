@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import SYSTEM_SCHEMAS
+from unshard.mysql.structure import IS_TABLE, SYSTEM_SCHEMAS
 
 Consistency = Literal["auto", "flush", "lock", "none"]
 Resolved = Literal["lock-free", "flush", "lock", "none"]
@@ -21,10 +21,10 @@ _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _BYTES = frozenset({"binary", "varbinary"})
 _PLAIN = frozenset({"decimal", "year"})
 _QUOTED = frozenset({"char", "varchar", "date", "datetime", "timestamp", "uuid", "inet4", "inet6"})
-_LISTING = """
+_LISTING = f"""
 SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
        COALESCE(DATA_LENGTH, 0) FROM information_schema.TABLES
- WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY 1, 2
+ WHERE {IS_TABLE} ORDER BY 1, 2
 """
 
 

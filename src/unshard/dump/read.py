@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,9 +29,15 @@ def dumped_columns(table: Table) -> tuple[Column, ...]:
     return tuple(column for column in table.columns if not column.generated)
 
 
-def dump_schema(table: Table) -> pa.Schema:
-    """Return field names and types of the table's dump files. Raises for a column type that is not handled."""
-    return pa.schema([pa.field(column.name, arrow_type(column)) for column in dumped_columns(table)])
+def dump_schema(table: Table, raw: Collection[str] = ()) -> pa.Schema:
+    """Return field names and types of the table's dump files. Raises for a column type that is not handled.
+
+    `raw`: the columns of text whose values stay the bytes that they are.
+    """
+    kinds = (
+        (column.name, pa.binary() if column.name in raw else arrow_type(column)) for column in dumped_columns(table)
+    )
+    return pa.schema([pa.field(name, kind) for name, kind in kinds])
 
 
 def select(table: Table, conditions: Sequence[str] = ()) -> str:
@@ -67,16 +73,22 @@ def _own_charset(column: Column) -> str | None:
 
 
 def read_rows(
-    connection: Any, table: Table, conditions: Sequence[str] = (), *, locking: bool = False
+    connection: Any,
+    table: Table,
+    conditions: Sequence[str] = (),
+    *,
+    locking: bool = False,
+    raw: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one SELECT; memory holds FETCH_ROWS of them, of long ones about FETCH_BYTES.
 
-    `locking`: the rows as they are now, under shared locks until the connection's transaction ends.
+    `locking`: the rows as they are now, under shared locks until the connection's transaction ends. `raw`: as in
+    `dump_schema`.
 
     `connection` gives bytes (`text=False`). Driver errors are raised unchanged. A caller that stops early must close
     the connection, as the rest of the result is still to be read from it.
     """
-    schema = dump_schema(table)
+    schema = dump_schema(table, raw)
     connection.query((select(table, conditions) + (" LOCK IN SHARE MODE" if locking else "")).encode())
     result = connection.use_result()
     longest = [_longest(column) for column in dumped_columns(table)]
@@ -132,7 +144,8 @@ def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table:
     for field, column, values in columns:
         place = Where(table=str(table.name))
         try:
-            array = _convert(pa.array(values, pa.binary()), field.type, _own_charset(column))
+            charset = _own_charset(column) if field.type == pa.string() else None
+            array = _convert(pa.array(values, pa.binary()), field.type, charset)
             arrays.append(_checked(array, column))
         except UntranslatableText as error:
             value = bytes(values[error.row] or b"")[:100].hex()

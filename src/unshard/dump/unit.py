@@ -245,6 +245,8 @@ class DumpUnit:
         except SourceError as error:
             raise _lost(error) from error
         if header.consistency != "none" and found:
+            there = {table.name for share in found for table, _ in share.tables}
+            header = replace(header, tables=tuple(name for name in header.tables if name in there))
             header = self._located(header, found[0])
         _write_records(self._directory, header, found, self._settings)
         return header
@@ -257,13 +259,8 @@ class DumpUnit:
         chunks: list[TableChunk] = []
         limit = self._settings.limits.rows
         for table in listed:
-            if table.rows <= limit:
-                chunks.append(whole(table))
-                continue
-            structure = read_table(connection, table.name)
-            if structure is None:
-                raise DumpError("DUMP-001", Where(table=str(table.name)))
-            chunks += split(connection, table, structure, limit)
+            structure = read_table(connection, table.name) if table.rows > limit else None
+            chunks += [whole(table)] if structure is None else split(connection, table, structure, limit)
         return chunks
 
     def _chunk_works(

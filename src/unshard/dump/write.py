@@ -19,6 +19,7 @@ from unshard.dump.metadata import DumpedFile
 from unshard.dump.read import dump_schema
 from unshard.kernels.literals import render
 from unshard.model.table import Table, quote_name
+from unshard.mysql.altered_values import raw_columns
 
 PIECE_ROWS = 10_000
 PIECE_BYTES = 8 << 20
@@ -261,8 +262,13 @@ class _Attempt:
                 path.unlink()
 
 
+def raw_names(table: Table, form: Format) -> frozenset[str]:
+    """Return the columns of text that a file of this format holds as bytes; the load may convert those of Parquet."""
+    return frozenset(column.name for column in raw_columns(table)) if form == "parquet" else frozenset()
+
+
 def _open(path: Path, table: Table, limits: FileLimits) -> DumpWriter:
-    schema = dump_schema(table)
+    schema = dump_schema(table, raw_names(table, limits.format))
     if limits.format == "parquet":
         return ParquetFile(path, schema)
     return SqlFile(path, table, schema.names, limits.statement_bytes)

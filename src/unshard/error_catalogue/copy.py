@@ -159,9 +159,9 @@ LOAD: dict[str, CatalogueEntry] = {
     ),
     "LOAD-026": CatalogueEntry(
         "the target's table {target} holds {rows} that this task has no record of{more}",
-        "look whose they are. If nobody needs them, `TRUNCATE TABLE {target}` on the target and start again; if they"
-        " are to stay beside the copy's, set `incremental-import: true` under `loaders:`; else route the source's table"
-        " to another one",
+        "look whose they are. If nobody needs them, `TRUNCATE TABLE {target}` on the target (`DELETE FROM {target}` if"
+        " it is system-versioned) and start again; if they are to stay beside the copy's, set"
+        " `incremental-import: true` under `loaders:`; else route the source's table to another one",
     ),
 }
 

@@ -63,6 +63,19 @@ SYNC: dict[str, CatalogueEntry] = {
         "the columns of the target table {target} do not fit those of the source table",
         "change the target's columns as the cause says, then start again",
     ),
+    "SYNC-077": CatalogueEntry(
+        "safe mode may not write to {target}: column {column} of a unique key takes texts for equal there that differ"
+        " in the source ({equal}), and of two such rows it would keep only the last",
+        "give the column a collation that keeps these texts apart (`ALTER TABLE {target} MODIFY {column} … COLLATE`"
+        " utf8mb4_bin or another one; TiDB takes that while no key is on the column), and start again; or, if no unique"
+        " key holds such texts, put `target_keys` under `ignore-checking-items`",
+    ),
+    "SYNC-076": CatalogueEntry(
+        "the target's table {target} has got the trigger {trigger}, which {does}: what the source's own triggers did is"
+        " in its binlog, so the trigger would do it twice",
+        "`DROP TRIGGER {trigger}` on the target and start again; make it again when the task is done. If it is to run"
+        " for each row that the task writes, put `target_triggers` under `ignore-checking-items`",
+    ),
     "SYNC-008": CatalogueEntry(
         "the batch that is half applied was planned with other table structures or rules than those of now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",

@@ -23,7 +23,7 @@ from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
 from unshard.shard.merged_table import MergedTable
-from unshard.sync.planning.table_plans import TargetTables
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.statements.reader import SourceTraits
 from unshard.target.checkpoint import load_records
 from unshard.target.meta import MetaTables

@@ -34,7 +34,8 @@ from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import GEOMETRIES, arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
 from unshard.sync.planning.planner import written_as
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.steps.execute import lock_query
 from unshard.sync.steps.map import map_columns
 from unshard.sync.steps.merge import merge

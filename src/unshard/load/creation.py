@@ -23,10 +23,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Protocol, TypeVar
+
+import MySQLdb
 
 from unshard.ddl.evaluate import definition_of
 from unshard.ddl.for_tidb import words_of
@@ -41,6 +43,7 @@ from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import column_lines, families, read_table
 from unshard.mysql.tidb import is_tidb
+from unshard.retry import given_up
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.lex import NotUnderstoodError
@@ -53,7 +56,8 @@ OpenSession = Callable[[], AbstractContextManager[Any]]
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-_LOCK_SECONDS = 60
+_LOCK_SECONDS = 10
+_KILLED_QUERY = 1317
 _WRITTEN = Dialect.MARIADB
 """The dialect that reads SHOW CREATE TABLE of any source: where MySQL would mean something else, its text says so."""
 
@@ -185,12 +189,21 @@ def _definition(name: TableName, create_sql: str) -> TableDefinition:
 
 @contextmanager
 def named_lock(connection: Any, name: str) -> Iterator[None]:
-    """Hold a named lock: sources of one target run the block one after the other."""
-    rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS))
+    """Hold a named lock: sources of one target run the block one after the other.
+
+    Waits as long as another session has the lock. Raises MySQLdb.Error, also once the thread has to give up
+    (`retry.given_up`).
+    """
+    while rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS)) != [(1,)]:
+        why = f"waits for another session of the target, which has the lock {name}"
+        logger("load").warning("another source changes the same table", why=why, sampled=True)
+        if given_up():
+            raise MySQLdb.OperationalError(_KILLED_QUERY, why)
     try:
         yield
     finally:
-        rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
+        with suppress(MySQLdb.Error):  # a lost connection has lost its lock too
+            rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
 
 
 def each(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 from unshard.dump.files import checksum
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
+from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.load.contents import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
 from unshard.model.table import Table
+from unshard.mysql.types import arrow_type
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
 from unshard.transform.extract import append_constants
 
@@ -40,9 +42,12 @@ class LoadPiece:
     end: int | None = None
 
 
-def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[LoadPiece]:
+def parquet_pieces(
+    path: Path, done: int, table: Table, rewriter: Rewriter, raw: Collection[str] = ()
+) -> Iterator[LoadPiece]:
     """Yield the row groups after the first `done`, as INSERTs of at most about STATEMENT_BYTES.
 
+    `raw`: the columns of text whose bytes are written, where the file has them; others are converted to Unicode.
     Raises LoadError LOAD-002 for a file that is not whole Parquet or has other columns than the table.
     """
     where = Where(rewriter.where.source, rewriter.where.table, file=str(path))
@@ -51,10 +56,26 @@ def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> I
         total = file.num_row_groups
         for number in range(done, total):
             (batch,) = file.read_row_group(number, use_threads=False).combine_chunks().to_batches()
+            batch = _as_text(batch, table, raw, where)
             yield LoadPiece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total)
     except (pa.ArrowException, OSError) as error:
         fault = "it is not whole Parquet"
         raise LoadError("LOAD-002", where, cause=str(error)[:300], values={"fault": fault}) from error
+
+
+def _as_text(batch: pa.RecordBatch, table: Table, raw: Collection[str], where: Where) -> pa.RecordBatch:
+    """Return the batch with text in the columns of text that the file has as bytes, but for those in `raw`."""
+    for at, field in enumerate(batch.schema):
+        column = table.column(field.name)
+        if field.type != pa.binary() or arrow_type(column) != pa.string() or field.name in raw:
+            continue
+        try:
+            values = transcode(batch.column(at), column.charset or "")
+        except UntranslatableText as error:
+            cause = f"column {field.name}: {error}"
+            raise LoadError("LOAD-002", where, cause, {"fault": "it has text that is none"}) from None
+        batch = batch.set_column(at, pa.field(field.name, pa.string()), values)
+    return batch
 
 
 def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:

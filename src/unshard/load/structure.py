@@ -17,6 +17,7 @@ from unshard.load.creation import Creation, EmptyTables, OpenSession, Route, eac
 from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.altered_values import passed_through
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import next_counter
@@ -28,6 +29,8 @@ _SCHEMA = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
 _TABLES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
 _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 4161})
 """Syntax, character set, not supported yet, collation and set, collation, engine, function, generated column, type."""
+_THERE = frozenset({1007, 1050})
+"""The notes of IF NOT EXISTS on a schema or table that the server has, maybe under a name of another case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,14 @@ class LoadRules:
 class Way:
     """The way of one source table's rows into the target. `source` is the table's structure.
 
-    `constants` are the values of its extracted columns.
+    `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes.
     """
 
     source: Table
     target: TableName
     mapping: ColumnMapping | None = None
     constants: tuple[Constant, ...] = ()
+    raw: frozenset[str] = frozenset()
 
     @property
     def fingerprint(self) -> str:
@@ -158,7 +162,9 @@ def prepare(
                 values = {"target": str(target), "faults": "; ".join(faults)}
                 raise LoadError("LOAD-004", one.where, values=values)
             settled = one.mapping.settled(structure, there) if one.mapping is not None else None
-            found[one.table.name] = Way(structure, target, settled, added)
+            mapped = {settled.source_column, settled.target_column} if settled is not None else set()
+            raw = passed_through(structure, there) - mapped
+            found[one.table.name] = Way(structure, target, settled, added, raw)
     return found
 
 
@@ -199,8 +205,8 @@ def _make_tables(
             made = replace(first.table, create_sql=joined.create_sql) if joined is not None else first.table
             text = creation.table(made, target, rules.route, counter, first.where)
             rows(connection, f"USE {quote_name(target.schema)}")
-            _create(connection, text, f"table {target}", first.where)
-            records.note_made(connection, target)
+            if _create(connection, text, f"table {target}", first.where):
+                records.note_made(connection, target)
             there = read_table(connection, target)
         return there
 
@@ -293,8 +299,11 @@ class _Listing:
         return self._tables[schema]
 
 
-def _create(connection: Any, statement: str, what: str, where: Where) -> None:
-    """Run a CREATE statement of the source, which a target of another flavour or version may not understand."""
+def _create(connection: Any, statement: str, what: str, where: Where) -> bool:
+    """Run a CREATE … IF NOT EXISTS of the source; return whether it made something.
+
+    Raises LoadError LOAD-011 where a target of another flavour or version does not understand it.
+    """
     try:
         rows(connection, statement)
     except MySQLdb.Error as error:
@@ -302,6 +311,7 @@ def _create(connection: Any, statement: str, what: str, where: Where) -> None:
             raise
         cause = f"{error.args[0]}: {error.args[1]}"
         raise LoadError("LOAD-011", where, cause, {"what": what, "statement": statement}) from error
+    return not any(number in _THERE for _, number, _ in rows(connection, "SHOW WARNINGS"))
 
 
 def raise_counters(connection: Any, contents: Contents, route: Route) -> None:

@@ -1,12 +1,14 @@
-"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`; triggers of tables."""
+"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, groupby, islice
 from typing import Any
+
+import MySQLdb
 
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import rows
@@ -16,6 +18,11 @@ SYSTEM_SCHEMAS = frozenset(
     {"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema", "dm_heartbeat"}
 )
 """Schemas that are never migrated (reference of DM, section 5.1), in lower case."""
+NO_SUCH_TABLE = frozenset({1146, 1049})
+"""Error numbers of a statement on a table that is not there, or whose schema is not."""
+
+IS_TABLE = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+"""The condition on `information_schema.TABLES` for tables with rows of their own: no views, no sequences."""
 
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
@@ -53,8 +60,7 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
     """Return every base table outside the system schemas, sorted."""
     found = rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
-        " WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')",
+        f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}",
     )
     return tuple(sorted(TableName(*name) for name in found if name[0].lower() not in SYSTEM_SCHEMAS))
 
@@ -65,7 +71,9 @@ def read_table(connection: Any, name: TableName) -> Table | None:
     columns = tuple(to_column(row, tidb=tidb) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
     if not columns:
         return None
-    create_sql = create_statement(connection, name)
+    create_sql = find_create_statement(connection, name)
+    if create_sql is None:
+        return None
     keys = rows(connection, _INDEXES, (name.schema, name.table))
     columns = with_hidden_columns(columns, keys, create_sql)
     period = {column.name for column in columns if column.period}
@@ -98,7 +106,7 @@ def _references(connection: Any) -> Iterator[tuple[TableName, TableName]]:
         yield from found
         return
     for child in sorted({child for child, _ in found}):  # TiDB 7.5 names the child's schema as the parent's there
-        for schema, table in _REFERENCE.findall(create_statement(connection, child)):
+        for schema, table in _REFERENCE.findall(find_create_statement(connection, child) or ""):
             parent = (schema[1:-2] or child.schema, table)
             yield child, TableName(*(word.replace("``", "`") for word in parent))
 
@@ -107,6 +115,16 @@ def create_statement(connection: Any, name: TableName) -> str:
     """Return SHOW CREATE TABLE without the AUTO_INCREMENT counter, which is data and not structure."""
     (row,) = rows(connection, f"SHOW CREATE TABLE {name.quoted}")
     return _COUNTER.sub("", str(row[1]), count=1)
+
+
+def find_create_statement(connection: Any, name: TableName) -> str | None:
+    """Return as `create_statement`; None for a table that is not there, maybe since a moment ago."""
+    try:
+        return create_statement(connection, name)
+    except MySQLdb.Error as error:
+        if error.args[0] in NO_SUCH_TABLE:
+            return None
+        raise
 
 
 def to_column(row: tuple[Any, ...], *, tidb: bool = False) -> Column:
@@ -314,55 +332,3 @@ def assemble(
         parts = [row[1:] for row in keys.get(table, []) if row[2] is None or row[2] in shown]
         found[name] = Table(name, own, to_indexes(parts, ()), foreign_keys=table in refers)
     return found
-
-
-# Triggers on the target's tables.
-
-
-_TRIGGERS = (
-    "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION,"
-    " ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = %s"
-    " ORDER BY TRIGGER_SCHEMA, TRIGGER_NAME"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """One trigger. `timing` is BEFORE or AFTER, `event` is INSERT, UPDATE or DELETE, `body` is its statement as SQL."""
-
-    name: TableName
-    table: TableName
-    timing: str
-    event: str
-    body: str
-
-    def does(self, written: Iterable[TableName]) -> str:
-        """Return the effect that the trigger may have on rows of the tables `written`, by its text; "" for nothing."""
-        if self.timing == "BEFORE" and self.event != "DELETE":
-            return "may change each row before it is written"
-        named = sorted({str(table) for table in written if self._names(table.table)})
-        if named:
-            return f"may write to {', '.join(named[:3])}{' …' if len(named) > 3 else ''}"
-        return "calls a procedure, which may write anything" if self._names("CALL") else ""
-
-    def _names(self, word: str) -> bool:
-        return re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", self.body, re.IGNORECASE) is not None
-
-
-def triggers_of(connection: Any, tables: Iterable[TableName], *, folds: bool) -> tuple[Trigger, ...]:
-    """Return the triggers on these tables that the account may see; it needs TRIGGER on a table to see its triggers.
-
-    `folds`: the server ignores the case of table names.
-    """
-    wanted = {_folded(table) if folds else table for table in tables}
-    schemas = sorted({name.schema for name in wanted})
-    found = (row for schema in schemas for row in rows(connection, _TRIGGERS, (schema,)))
-    triggers = (
-        Trigger(TableName(str(at), str(name)), TableName(str(schema), str(table)), str(timing), str(event), str(body))
-        for at, name, schema, table, timing, event, body in found
-    )
-    return tuple(one for one in triggers if (_folded(one.table) if folds else one.table) in wanted)
-
-
-def _folded(name: TableName) -> TableName:
-    return TableName(name.schema.lower(), name.table.lower())

@@ -16,7 +16,7 @@ from unshard.dump.metadata import STATE
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.target.filled import FilledTables, counted, with_rows
+from unshard.target.filled import FilledTables, counted, empty_table, with_rows
 from unshard.target.meta import forget_task
 
 
@@ -86,7 +86,7 @@ def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
             filled.note_gone(connection, name)
         for name, count in undone.empties:
             if count != "no row":
-                rows(connection, f"TRUNCATE TABLE {name.quoted}")
+                empty_table(connection, name)
             filled.note_gone(connection, name)
         filled.note_earlier(connection)
     for folder in undone.dumps:

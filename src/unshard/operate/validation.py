@@ -46,6 +46,10 @@ _FOLLOWS_NOTHING = (
     "task {task} has mode {mode} and follows no binlog, so no validator runs for it; `unshard compare` compares the"
     " rows that were loaded"
 )
+_RUNS_ALREADY = (
+    "the validator of {source} runs already and looks at no row again: `unshard ctl validation stop {task}`, then start"
+    " it with --start-time"
+)
 _EXTRA_UNSEEN = (
     "rows of the full load that only the target has are not looked for: the task has several sources, and each compares"
     " its own rows; `unshard compare` finds them"
@@ -114,6 +118,8 @@ def _doer(
         create_validation(connection, meta)
         known = load_state(connection, meta, source)
         if known is not None and (known.stage, known.mode) == (RUNNING, request.mode):
+            if request.start_time:
+                raise wrong_use(_RUNS_ALREADY.format(source=source, task=subject.task))
             return "the validator runs already"
         set_stage(connection, meta, source, RUNNING, request.mode)
         told = effect(subject.task, source)

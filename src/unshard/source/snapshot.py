@@ -21,11 +21,11 @@ from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
 from unshard.mysql.failures import lacks_user_locks
 from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify, version_of
+from unshard.mysql.structure import IS_TABLE, NO_SUCH_TABLE
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
-_KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
-_LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
+_LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
 _XA_PATIENCE_SECONDS = 20.0
 _XA_GRACE_SECONDS = 0.5
 _FILE, _OFFSET, _XA_COMMITS = "binlog_snapshot_file", "binlog_snapshot_position", "com_xa_commit"
@@ -209,10 +209,15 @@ def list_names(connection: Any) -> tuple[TableName, ...]:
     return tuple(sorted(TableName(schema, table) for schema, table in ask(connection, _LISTING)))
 
 
-def create_database_statement(connection: Any, schema: str) -> str:
-    """Return the output of SHOW CREATE DATABASE."""
-    ((_, statement),) = ask(connection, f"SHOW CREATE DATABASE {quote_name(schema)}")
-    return statement
+def create_database_statement(connection: Any, schema: str) -> str | None:
+    """Return the output of SHOW CREATE DATABASE; None for a schema that is not there, maybe since a moment ago."""
+    try:
+        ((_, statement),) = ask(connection, f"SHOW CREATE DATABASE {quote_name(schema)}")
+    except MySQLdb.Error as error:
+        if error.args[0] in NO_SUCH_TABLE:
+            return None
+        raise
+    return str(statement)
 
 
 def _text(value: Any) -> str:

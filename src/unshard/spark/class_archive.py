@@ -1,6 +1,6 @@
 """Writing of the class archive from which the JVM of every session loads Spark's classes.
 
-Run it with `python -m unshard.spark.class_archive`.
+Run it with `python -m unshard.spark.class_archive`, or with a folder as argument, into which it then writes.
 
 Without it each start loads some ten thousand classes from 280 jars, one by one, which takes more than half of its time.
 `make setup` runs this module once.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,53 +22,48 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from unshard.spark.jobs import run_tasks
-from unshard.spark.session import JAVA_OPTIONS, class_archive, spark_session
+from unshard.spark.session import JAVA_OPTIONS, class_archive, spark_home, spark_session
 
 _WRITING_SECONDS = 300.0
 _A_CLASS_OF_SPARK = "org.apache.spark.deploy.SparkSubmit"
 
 
-def write() -> None:
+def write(folder: Path | None = None) -> None:
     """Run small jobs of each kind in a session, and have its JVM write the classes that it used when it ends.
 
-    The archive is written as a whole or not at all, and only if this Java uses it. An existing archive is kept. Raises
-    OSError if the JVM wrote none.
+    The archive is written as a whole or not at all, into the folder or where this environment's sessions look for it.
+    It stays only if this Java uses it; an existing archive that it uses is kept. Raises OSError if the JVM wrote none.
     """
-    path = class_archive()
-    if path.exists():
+    path = folder / class_archive().name if folder else class_archive()
+    if path.exists() and is_used(path):
         return
+    path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
     options = f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={fresh} -Xlog:disable -Xlog:all=error:stderr"
     try:
-        with tempfile.TemporaryDirectory(prefix="unshard-") as folder:
+        with tempfile.TemporaryDirectory(prefix="unshard-") as temporary:
             conf = {"spark.driver.extraJavaOptions": options}
-            with spark_session("local[2]", conf, Path(folder) / "spark.log") as session:
+            with spark_session("local[2]", conf, Path(temporary) / "spark.log") as session:
                 gateway = session.sparkContext._gateway
-                java, class_path = _started_as(gateway.proc.pid)
                 try:
                     _work(session)
                 finally:
                     gateway.shutdown()
                     _ended(gateway.proc)
-        if is_used(java, class_path, fresh):
+        if is_used(fresh):
             fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
 
 
-def is_used(java: str, class_path: str, archive: Path) -> bool:
-    """Return whether this Java, started with that class path, loads Spark's classes from the archive."""
-    switches = [*JAVA_OPTIONS.split(), f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:class+load:stdout"]
-    command = [java, *switches, "-cp", class_path, _A_CLASS_OF_SPARK, "--version"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+def is_used(archive: Path) -> bool:
+    """Return whether a JVM that Spark starts, with its class path, loads Spark's classes from the archive."""
+    options = f"{JAVA_OPTIONS} -XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:class+load:stdout"
+    env = {"SPARK_HOME": str(spark_home()), **os.environ, "SPARK_SUBMIT_OPTS": options}
+    command = [f"{env['SPARK_HOME']}/bin/spark-submit", "--version"]
+    told = subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout.splitlines()
     return any(_A_CLASS_OF_SPARK in line and "shared objects file (top)" in line for line in told)
-
-
-def _started_as(jvm: int) -> tuple[str, str]:
-    """Return the program and the class path of one of Spark's JVMs."""
-    words = Path(f"/proc/{jvm}/cmdline").read_text(encoding="utf-8").split("\0")
-    return words[0], words[words.index("-cp") + 1]
 
 
 def _work(session: SparkSession) -> None:
@@ -90,4 +86,4 @@ def _ended(jvm: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    write()
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -126,7 +126,7 @@ def spark_session(
 def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_file: Path) -> SparkSession:
     os.environ.update(_spelling())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_HOME", str(_installed()))
+    os.environ.setdefault("SPARK_HOME", str(spark_home()))
     settings = {"spark.app.name": "unshard", "spark.master": _with_attempts(master)}
     loopback = address.is_loopback(master)
     if loopback:
@@ -240,7 +240,7 @@ def _with_attempts(master: str) -> str:
     return re.sub(r"^local\[(\d+|\*)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
 
 
-def _installed() -> Path:
+def spark_home() -> Path:
     """Return Spark's folder, with links resolved: Java accepts the class archive only for the same path."""
     return Path(pyspark.__file__).parent.resolve()
 

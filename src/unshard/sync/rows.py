@@ -164,6 +164,7 @@ class RowBatches:
         except (SyncError, TargetError) as error:
             if not error.retryable or work.log_range.partial_images:
                 raise
+            self.planner.refuse_safe_mode(plan.tables)
             account = self.applied(replace(plan, safe=True), work)
         self.progress.in_hand = None
         self.progress.store.owe(account)

@@ -8,6 +8,8 @@ A table is recorded before its first row is written, so rows in a table without 
 | after the record, before CREATE TABLE | the table is recorded as one that is filled, not as one that was made |
 | after CREATE TABLE, before `note_made` | the same: a reset empties the table in place of dropping it |
 
+Tables that statements of the log make later are recorded too (`sync.statements.steps`).
+
 `meta.forget_task` keeps the records and marks them as those of an earlier attempt: the rows are still there.
 """
 
@@ -18,15 +20,22 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import MySQLdb
+
 from unshard.errors import LoadError, Where
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
+from unshard.mysql.structure import IS_TABLE
 
 SUFFIX = "load_table"
 COUNTED = 1_000_000
 """The number of rows up to which a table's rows are counted; a count of all may take minutes."""
 _AT_ONCE = 100
 """The number of tables that one statement asks about."""
+_THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+_NAMED = "target_schema = %s AND target_table = %s"
+_VERSIONED = 4137
+"""MariaDB's refusal to truncate a system-versioned table."""
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {name} (
     target_schema VARCHAR(64) NOT NULL,
@@ -77,8 +86,7 @@ class FilledTables:
 
     def there(self, connection: Any) -> bool:
         """Return whether the table of records exists."""
-        asked = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-        return bool(rows(connection, asked, (self.schema, f"{self.task}_{SUFFIX}")))
+        return bool(rows(connection, _THERE, (self.schema, f"{self.task}_{SUFFIX}")))
 
     def read(self, connection: Any) -> dict[TableName, Filled]:
         """Return every record, by target table; none where the table of records does not exist."""
@@ -104,23 +112,23 @@ class FilledTables:
         adopts = adopts and not known
         if not adopts:
             self._refuse(connection, source, strange, known, merges=merges)
-        if new:
-            names = [(name.schema, name.table) for name in new]
-            with connection.cursor() as cursor:
-                cursor.executemany(
-                    f"DELETE FROM {self.name} WHERE target_schema = %s AND target_table = %s AND earlier", names
-                )
-                cursor.executemany(
-                    f"INSERT IGNORE INTO {self.name} (target_schema, target_table, source, made, had_rows, earlier)"
-                    " VALUES (%s, %s, %s, %s, %s, FALSE)",
-                    [
-                        (
-                            *(name.schema, name.table, source),
-                            *(name in known and known[name].made, name in strange and not adopts),
-                        )
-                        for name in new
-                    ],
-                )
+        found = [(name, name in known and known[name].made, name in strange and not adopts) for name in new]
+        self._record(connection, source, found)
+
+    def _record(self, connection: Any, source: str, found: Sequence[tuple[TableName, bool, bool]]) -> None:
+        """Record tables, each with `made` and `had_rows`, over those of an earlier attempt."""
+        if not found:
+            return
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"DELETE FROM {self.name} WHERE {_NAMED} AND earlier",
+                [(name.schema, name.table) for name, *_ in found],
+            )
+            cursor.executemany(
+                f"INSERT IGNORE INTO {self.name} (target_schema, target_table, source, made, had_rows, earlier)"
+                " VALUES (%s, %s, %s, %s, %s, FALSE)",
+                [(name.schema, name.table, source, *flags) for name, *flags in found],
+            )
 
     def check(
         self, connection: Any, source: str, targets: Iterable[TableName], *, merges: bool, adopts: bool = False
@@ -167,11 +175,32 @@ class FilledTables:
 
     def note_made(self, connection: Any, target: TableName) -> None:
         """Record that the task has created the table. Idempotent."""
-        rows(
-            connection,
-            f"UPDATE {self.name} SET made = TRUE WHERE target_schema = %s AND target_table = %s",
-            (target.schema, target.table),
-        )
+        rows(connection, f"UPDATE {self.name} SET made = TRUE WHERE {_NAMED}", (target.schema, target.table))
+
+    def expect(self, connection: Any, source: str, target: TableName) -> bool:
+        """Record a table that a statement of the log is about to make; return whether the target lacks it.
+
+        A table that is on record stays as it is recorded. One that the target has already is recorded with whether it
+        has rows. Idempotent.
+        """
+        there = bool(rows(connection, _THERE, (target.schema, target.table)))
+        known = self.read(connection).get(target)
+        if known is None or known.earlier:
+            had_rows = there and bool(with_rows(connection, [target]))
+            self._record(connection, source, [(target, False, had_rows)])
+        return not there
+
+    def note_renamed(self, connection: Any, old: TableName, new: TableName) -> None:
+        """Record that a table has another name. Idempotent."""
+        if not rows(connection, f"SELECT 1 FROM {self.name} WHERE {_NAMED}", (old.schema, old.table)):
+            return
+        rows(connection, f"DELETE FROM {self.name} WHERE {_NAMED}", (new.schema, new.table))
+        names = (new.schema, new.table, old.schema, old.table)
+        rows(connection, f"UPDATE {self.name} SET target_schema = %s, target_table = %s WHERE {_NAMED}", names)
+
+    def note_schema_gone(self, connection: Any, schema: str) -> None:
+        """Delete the records of a schema's tables. Idempotent."""
+        rows(connection, f"DELETE FROM {self.name} WHERE target_schema = %s", (schema,))
 
     def note_earlier(self, connection: Any) -> None:
         """Mark all records as those of an earlier attempt; drop the table of records where it is empty. Idempotent."""
@@ -183,20 +212,15 @@ class FilledTables:
 
     def note_gone(self, connection: Any, target: TableName) -> None:
         """Delete the record of a table. Idempotent."""
-        if not self.there(connection):
-            return
-        rows(
-            connection,
-            f"DELETE FROM {self.name} WHERE target_schema = %s AND target_table = %s",
-            (target.schema, target.table),
-        )
+        if self.there(connection):
+            rows(connection, f"DELETE FROM {self.name} WHERE {_NAMED}", (target.schema, target.table))
 
 
 def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
     """Return the tables that exist and hold a row."""
     existing: set[tuple[str, str]] = set()
     ((folds,),) = rows(connection, "SELECT @@lower_case_table_names")
-    asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
+    asked = f"SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND {IS_TABLE}"
     for schema in sorted({name.schema for name in tables}):
         names = (str(table) for (table,) in rows(connection, asked, (schema,)))
         existing |= {(schema, name.lower() if int(folds) else name) for name in names}
@@ -208,6 +232,16 @@ def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
         asked = " UNION ALL ".join(f"(SELECT {n} FROM {name.quoted} LIMIT 1)" for n, name in enumerate(some))
         found += [some[number] for number in sorted(int(number) for (number,) in rows(connection, asked))]
     return found
+
+
+def empty_table(connection: Any, table: TableName) -> None:
+    """Delete all current rows of a table. MariaDB does not truncate a system-versioned one, which keeps its history."""
+    try:
+        rows(connection, f"TRUNCATE TABLE {table.quoted}")
+    except MySQLdb.Error as error:
+        if error.args[0] != _VERSIONED:
+            raise
+        rows(connection, f"DELETE FROM {table.quoted}")
 
 
 def counted(connection: Any, table: TableName) -> str:

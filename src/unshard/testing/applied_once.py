@@ -53,7 +53,8 @@ def ddl_statements(target: ThrowawayServer) -> list[str]:
         )
         return [str(text).partition("*/")[2].strip() if str(text).startswith("/*") else str(text) for (text,) in jobs]
     with closing(target.connection()) as connection:
-        connection.set_character_set("latin1")  # statements may be of any character set
+        # Statements may be of any character set. The client reads each byte of latin5 as a character; not so of latin1.
+        connection.set_character_set("latin5")
         events = [
             event
             for log, *_ in rows(connection, "SHOW BINARY LOGS")

@@ -17,18 +17,21 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
 
+from unshard.api.heartbeat import Heartbeat
 from unshard.api.verbs import ListMember, Request
 from unshard.config.listener import LinkSecurity
 from unshard.ctl.client import MasterClient
 from unshard.errors import ClusterError
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.proxy import FaultProxy
+from unshard.web.links import HttpMasterLink
 
 BOOT_SECONDS = 120.0
 LEADER_SECONDS = 10.0
@@ -168,7 +171,8 @@ class ThrowawayCluster:
         environments: the environments of single workers, at their first start.
         token: the token that `ctl` shows if none is given.
 
-    `asked_first`: the master that `ctl` asks before the others; the first one if it is None.
+    `asked_first`: the master that `ctl` asks before the others; the first one if it is None. `of_master`: settings in
+    each master's file, from its next start on.
     """
 
     def __init__(
@@ -185,7 +189,7 @@ class ThrowawayCluster:
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-cluster-"))
         self._store, self._token, self._of_one = store, token, dict(environments or {})
-        self._keys, self._of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
+        self._keys, self.of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.asked_first: ClusterMember | None = None
@@ -291,6 +295,16 @@ class ThrowawayCluster:
         )
         return json.loads(done.stdout)
 
+    def give_up(self, worker: ClusterMember) -> None:
+        """Tell the leader in the name of the worker that it leaves, so that nobody waits for its `worker-ttl`.
+
+        For a worker that is dead, frozen or cut off: a heartbeat of its own brings it back. Raises ClusterError as
+        `HttpMasterLink.beat`.
+        """
+        addr = f"127.0.0.1:{worker.port}"
+        with closing(HttpMasterLink(self.addresses.split(","), LinkSecurity(token=self._token))) as link:
+            link.beat(Heartbeat(name=worker.name, addr=addr, life=token_hex(8), number=1, leaving=True))
+
     def cut_off(self, worker: ClusterMember) -> None:
         """Cut the worker off from all masters, until `let_in`."""
         for gate in self.gates:
@@ -343,7 +357,7 @@ class ThrowawayCluster:
             "advertise-addr": f"127.0.0.1:{self.gates[number].port}",
             "store": self._store,
         }
-        return lambda: self._words("master", {**own, **self._keys, **self._of_master})
+        return lambda: self._words("master", {**own, **self._keys, **self.of_master})
 
     def _worker_words(self, number: int) -> Callable[[], Sequence[str]]:
         own = {"name": f"w{number + 1}", "worker-addr": "127.0.0.1:0", "join": self.addresses}

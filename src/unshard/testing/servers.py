@@ -5,7 +5,7 @@ The database programs of this machine are found even outside of an ordinary user
 
 from __future__ import annotations
 
-import getpass
+import json
 import os
 import shutil
 import signal
@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import MySQLdb
 
 from unshard.mysql.connection import Endpoint
+from unshard.testing.cache import cache_folder, made_once, short_sum
 from unshard.testing.guard import GuardedProcess
 
 # The base of all throwaway database servers: a temporary folder and a loopback port, removed with the process that
@@ -159,7 +160,7 @@ class ThrowawayServer(ABC):
 
     @abstractmethod
     def _template(self) -> Path:
-        """Return a data folder that no server has ever used (see `made_once`)."""
+        """Return a data folder that no server has ever used (see `template`)."""
 
     @abstractmethod
     def _command_line(self) -> list[str]:
@@ -223,25 +224,27 @@ class LoggingServer(ThrowawayServer):
         return [*self._command(), "--skip-name-resolve", *as_user(), *settings]
 
 
-def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """Return the folder of that name that `make` fills.
+def template(server: str, made_of: object, make: Callable[[Path], None]) -> Path:
+    """Return the data folder in the cache that `make` fills (see `made_once`). Raises ServerBootError.
 
-    It is made once for each machine and user, as a whole or not at all. `make` gets an empty folder. If another process
-    makes the same folder at the same time, one of the two stays.
+    Args:
+        server: product and version; the folder's name begins with it.
+        made_of: the options and whatever else the data depend on; `json` must be able to dump it.
+        make: gets an empty folder.
     """
-    template = Path(tempfile.gettempdir()) / f"unshard-template-{getpass.getuser()}-{name}"
-    if template.exists():
-        return template
-    fresh = Path(tempfile.mkdtemp(prefix="unshard-template-"))
+    entry = cache_folder() / "templates" / f"{server}-{short_sum(json.dumps(made_of).encode())}"
     try:
-        make(fresh)
-        fresh.rename(template)
-    except OSError:
-        if not template.exists():
-            raise
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return template
+        return made_once(entry, make)
+    except OSError as error:
+        raise ServerBootError(
+            f"no empty data of a server can be kept in {entry.parent}: {error}; XDG_CACHE_HOME names another folder"
+        ) from error
+
+
+def program_version(command: Sequence[str]) -> str:
+    """Return the version that a server program prints, `10.11.6-MariaDB` or the like."""
+    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    return told.split("Ver ")[-1].split()[0]
 
 
 def as_user() -> list[str]:
@@ -294,9 +297,15 @@ class MariadbServer(LoggingServer):
         return [program("mariadb-binlog")]
 
     def _template(self) -> Path:
-        version = subprocess.run([program("mariadbd"), "--version"], capture_output=True, text=True, check=True).stdout
-        name = "".join(letter if letter.isalnum() else "-" for letter in version.split("Ver ")[-1].split()[0])
-        return made_once(name, _install)
+        return template(f"mariadb-{program_version([program('mariadbd')])}", _INSTALL_OPTIONS, _install)
+
+
+_INSTALL_OPTIONS = (
+    "--auth-root-authentication-method=normal",
+    "--skip-test-db",
+    "--skip-name-resolve",
+    "--innodb-log-file-size=16M",
+)
 
 
 def _install(fresh: Path) -> None:
@@ -307,10 +316,7 @@ def _install(fresh: Path) -> None:
                 program("mariadb-install-db"),
                 "--no-defaults",
                 f"--datadir={fresh}",
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-                "--skip-name-resolve",
-                "--innodb-log-file-size=16M",
+                *_INSTALL_OPTIONS,
                 *as_user(),
             ],
             env={**os.environ, "TMPDIR": temporary},  # a server that starts removes temporary tables of others there

@@ -8,20 +8,18 @@ says what is changed in the store.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from unshard.testing.servers import MissingProgramError, ThrowawayServer, made_once, reserved
+from unshard.testing.cache import server_folder
+from unshard.testing.servers import MissingProgramError, ThrowawayServer, reserved, template
 
-_CHECKOUT = Path(__file__).parents[3]
 _HOW_TO_BUILD = (
-    "`tools/test-servers tidb`, in a checkout of Unshard's sources, builds it with Go into .servers/tidb, in some"
-    " minutes; the environment variable UNSHARD_TIDB_ROOT names a folder somewhere else that has tidb-server"
+    "`tools/test-servers tidb`, in a checkout of Unshard's sources, builds it with Go, in some minutes; the environment"
+    " variable UNSHARD_TIDB_ROOT names another folder that has tidb-server"
 )
 _VARIABLES = {
     "tidb_enable_1pc": "ON",
@@ -42,11 +40,14 @@ _SAFE_POINT = (
 
 
 def tidb_program() -> Path:
-    """Return the server program, `.servers/tidb/tidb-server` or in the folder that UNSHARD_TIDB_ROOT names.
+    """Return the server program, in the cache or in the folder that UNSHARD_TIDB_ROOT names.
 
     Raises MissingProgramError if it is not there.
     """
-    found = Path(os.environ.get("UNSHARD_TIDB_ROOT") or _CHECKOUT / ".servers" / "tidb") / "tidb-server"
+    folder = server_folder("tidb")
+    if folder is None:
+        raise MissingProgramError(f"TiDB's server is not there. {_HOW_TO_BUILD}")
+    found = folder / "tidb-server"
     if not found.is_file():
         raise MissingProgramError(f"TiDB's server is not there: {found}. {_HOW_TO_BUILD}")
     return found
@@ -85,9 +86,9 @@ class TidbServer(ThrowawayServer):
     def _template(self) -> Path:
         program = tidb_program()
         at_first = {name: value for name, value in self.options.items() if name.endswith("on_first_bootstrap")}
-        text = json.dumps([program.stat().st_size, int(program.stat().st_mtime), _VARIABLES, _SAFE_POINT, at_first])
-        name = f"tidb-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        return made_once(name, lambda fresh: _bootstrap(fresh, {**self.defaults, **at_first}))
+        options = {**self.defaults, **at_first}
+        made_of = [program.stat().st_size, program.stat().st_mtime, options, _VARIABLES, _SAFE_POINT]
+        return template("tidb", made_of, lambda fresh: _bootstrap(fresh, options))
 
     def _command_line(self) -> list[str]:
         own: dict[str, Any] = {
@@ -118,7 +119,7 @@ class _Fresh(TidbServer):
     """A server that creates its system tables itself, in an empty folder."""
 
     def _template(self) -> Path:
-        return made_once("tidb-empty", lambda fresh: None)
+        return template("tidb-empty", None, lambda fresh: None)
 
 
 def _bootstrap(fresh: Path, options: Mapping[str, str]) -> None:

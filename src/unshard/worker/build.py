@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from unshard.compare.sides import sides_of
 from unshard.config.subtask import SubtaskConfig
@@ -20,13 +20,14 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.mysql.altered_values import TargetKind
+from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import identify
-from unshard.mysql.structure import families, read_table, table_names
+from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
-from unshard.retry import retrying
 from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
@@ -37,8 +38,12 @@ from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.throttle import TargetLimits, Throttle
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_tables import TargetTables
+from unshard.sync.planning.target_triggers import TargetTriggers
+from unshard.sync.planning.told_alterations import ToldAlterations
 from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
@@ -59,12 +64,18 @@ from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules, allow_list, dumped
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
-from unshard.worker.source_facts import check_filters, check_rules, read_traits, statement_rules, utc_of
+from unshard.worker.source_facts import (
+    answer_of,
+    check_filters,
+    check_rules,
+    read_traits,
+    statement_rules,
+    upstream_tables,
+    utc_of,
+)
 from unshard.worker.start import StartPoint
 from unshard.worker.status import TargetWatch, UpstreamWatch
 from unshard.worker.subtask import Subtask, SubtaskRelay
-
-Answer = TypeVar("Answer")
 
 RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 """The relay of a subtask that begins to read there (None: the present end), of the server with that uuid."""
@@ -277,7 +288,9 @@ def _sync(
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
-    targets = TargetTables(lambda table: store.on_target(lambda connection: read_table(connection, table)))
+    stops = config.delivery == "exactly-once" and not config.leaves_out("target_triggers")
+    triggers = TargetTriggers(name, lambda: tables.targets, stops)
+    targets = TargetTables(lambda table: store.on_target(lambda connection: triggers.read(connection, table)))
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: store.on_target(families)
     tracker = SchemaTracker(
@@ -290,10 +303,10 @@ def _sync(
             source,
             config.collations,
         ),
-        schema_default=lambda schema: _schema_default(source, schema),
+        schema_default=lambda schema: answer_of(source, lambda connection: show_create_database(connection, schema)),
     )
     rules = statement_rules(own)
-    upstream = _upstream_tables(source)
+    upstream = upstream_tables(source)
     peers = config.peers or (name,)
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     tables = TrackedTables(name, tracker, rules, upstream)
@@ -323,21 +336,43 @@ def _sync(
     elif config.pessimistic:
         groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
+    coarse_keys = None
+    if not config.leaves_out("tidb_collations", "target_keys"):
+        coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
     return SyncUnit(
         source=name,
         store=store,
         planner=Planner(
-            name, store.meta, store.endpoint, shape, slots, settings.on_missing_row, len(config.peers) == 1
+            name,
+            store.meta,
+            store.endpoint,
+            shape,
+            slots,
+            settings.on_missing_row,
+            len(config.peers) == 1,
+            coarse_keys=coarse_keys,
+            alterations=ToldAlterations(
+                name, targets.get, cache(partial(_kind, store, mariadb=statements.traits.mariadb))
+            ),
         ),
         rules=table_rules,
         statements=statements,
         groups=groups,
         relay=relay,
         run_batch=run,
-        newest=lambda: _newest(source),
+        newest=lambda: answer_of(source, locate),
         flush_seconds=settings.checkpoint_flush_interval_seconds,
         delivery=Delivery(config.delivery == "exactly-once", settings.safe_mode, settings.safe_mode_duration_seconds),
     )
+
+
+def _kind(store: CheckpointStore, *, mariadb: bool) -> TargetKind:
+    def ask(connection: Any) -> TargetKind:
+        tidb = is_tidb(connection)
+        mysql = not tidb and identify(connection).flavour is Flavour.MYSQL
+        return TargetKind(not mariadb, tidb or mysql, tidb)
+
+    return store.on_target(ask)
 
 
 def _as_upstream(
@@ -358,30 +393,6 @@ def _as_upstream(
     words = store.on_target(lambda connection: words_of(connection, wished) if is_tidb(connection) else None)
     if words is None:
         return renamed(there, name)
-    now = _answer(source, lambda connection: read_table(connection, name))
+    now = answer_of(source, lambda connection: read_table(connection, name))
     dialect = Dialect.MARIADB if read_traits(source).mariadb else Dialect.MYSQL
     return upstream_structure(there, now, name, dialect, words)
-
-
-def _newest(endpoint: Endpoint) -> Location:
-    """Return the end of the source's binlog. Raises SourceError."""
-    return _answer(endpoint, locate)
-
-
-def _schema_default(endpoint: Endpoint, schema: str) -> str | None:
-    return _answer(endpoint, lambda connection: show_create_database(connection, schema))
-
-
-def _answer(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
-    """Return the source's answer in the middle of a run, under the retry policy. Raises SourceError."""
-
-    def attempt() -> Answer:
-        with session(endpoint, "source") as connection:
-            return question(connection)
-
-    return retrying(attempt)
-
-
-def _upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
-    with session(endpoint, "source") as connection:
-        return frozenset(table_names(connection))

@@ -7,21 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
 
 from unshard.ddl.online import Kept, OnlineDdl
 from unshard.ddl.pieces import StatementRules
 from unshard.ddl.provenance import Marks
 from unshard.errors import ConfigError, UnshardError, Where
+from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import Flavour, identify
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import read_table, table_names
+from unshard.retry import retrying
 from unshard.sync.statements.reader import SourceTraits
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import constants
 from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules
+
+Answer = TypeVar("Answer")
+
+
+def upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
+    """Return the tables that the source has now. Raises SourceError."""
+    with session(endpoint, "source") as connection:
+        return frozenset(table_names(connection))
+
+
+def answer_of(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
+    """Return the source's answer in the middle of a run, under the retry policy. Raises SourceError."""
+
+    def attempt() -> Answer:
+        with session(endpoint, "source") as connection:
+            return question(connection)
+
+    return retrying(attempt)
 
 
 def check_rules(
@@ -137,4 +159,30 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
             sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
             zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
-        return SourceTraits(server.flavour is Flavour.MARIADB, int(names) == 1, str(zone))
+        return SourceTraits(
+            server.flavour is Flavour.MARIADB, int(names) == 1, str(zone), partial(_keeps_name, endpoint)
+        )
+
+
+_CLOCKS_SECONDS = 300
+"""By how much the clocks of servers may differ that a statement has come through."""
+_DEFINED = """
+SELECT UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+"""
+
+
+def _keeps_name(endpoint: Endpoint, old: TableName, new: TableName, before: float) -> bool:
+    """Return whether a MariaDB has the table `old`, last defined or renamed before that time, and no table `new`.
+
+    False, too, where it can't be asked now.
+    """
+    try:
+        with session(endpoint, "source") as connection:
+            there = rows(connection, _DEFINED, (old.schema, old.table))
+            if not there or there[0][0] is None or int(there[0][0]) >= before - _CLOCKS_SECONDS:
+                return False
+            return not rows(connection, _DEFINED, (new.schema, new.table))
+    except UnshardError as error:
+        words = {"table": str(old), "error": str(error)}
+        logger("sync").warning("the source can't be asked whether a RENAME was of a temporary table", **words)
+        return False

@@ -47,6 +47,7 @@ class SubtaskStatus:
     `copied` are the dump and the load of this run that are over, each as it ended.
     `note` says what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
     `waits` is there while it waits for an error to pass, `validation` where its rows are validated.
+    `waited` is the newest of these waits, also when it is over: it may be shorter than the time between two readings.
     """
 
     source: str
@@ -60,6 +61,7 @@ class SubtaskStatus:
     note: str = ""
     copied: tuple[SubtaskStatus, ...] = ()
     waits: WaitingSubtask | None = None
+    waited: WaitingSubtask | None = None
     validation: ValidationReading | None = None
 
 

@@ -56,7 +56,7 @@ class SubtaskRunner:
     _changed_at: datetime = field(default_factory=utc_now)
     _detail: str = ""
     _dump_elsewhere: str = ""
-    _waits: WaitingSubtask | None = None
+    _waited: WaitingSubtask | None = None
     _stop: Event = field(default_factory=Event)
     _give_up: Event = field(default_factory=Event)
     _deadline: float = 0.0
@@ -152,9 +152,8 @@ class SubtaskRunner:
         subtask = self.subtask
         status = subtask.status(asks=asks) if subtask is not None else SubtaskStatus(self.source, "starting")
         with self._lock:
-            waits = self._waits if self.stage is Stage.PAUSED and not self.canceled else None
-            due = self.resumption.due
-        return replace(status, waits=replace(waits, until=due)) if waits is not None and due is not None else status
+            waits = self.stage is Stage.PAUSED and not self.canceled and self.resumption.due is not None
+            return replace(status, waits=self._waited if waits else None, waited=self._waited)
 
     def copy_progress(self, life: str, since: int) -> CopyProgress:
         """Return the tables whose copy has advanced after `since`, as far as is known. No server is asked."""
@@ -311,7 +310,7 @@ class SubtaskRunner:
             pass
         elif makes_sense(error) and self.resumption.may_go_on(self.checker):
             self.resumption = self.resumption.failed(now, self.checker)
-            self._waits = self._waiting(error, now)
+            self._waited = self._waiting(error, now)
         elif makes_sense(error):
             self._log.error("auto-resume gives up", code=error.code, count=self.resumption.step)
         else:
@@ -327,8 +326,8 @@ class SubtaskRunner:
         status = self.subtask.status() if self.subtask is not None else SubtaskStatus(self.source, "starting")
         copied = status.progress is not None and status.progress.rows_done > status.progress.rows_before
         worked = copied or (status.sync is not None and status.sync.batches > 0)
-        before = self._waits if self.resumption.step > 1 and not worked else None
-        return WaitingSubtask(text, before.since if before is not None else now, now)
+        before = self._waited if self.resumption.step > 1 and not worked else None
+        return WaitingSubtask(text, before.since if before is not None else now, self.resumption.due or now)
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]

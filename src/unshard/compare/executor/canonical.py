@@ -49,11 +49,15 @@ _POINTED = re.compile(r"\(\d+,(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """The form of one compared column. `trimmed`: blanks at the end of a text don't count. `digits`: of (m,d)."""
+    """The form of one compared column. `trimmed`: blanks at the end of a text don't count. `digits`: of (m,d).
+
+    `one_zero`: -0 is 0, as TiDB and MariaDB store it.
+    """
 
     kind: Kind
     trimmed: bool = False
     digits: int | None = None
+    one_zero: bool = False
 
 
 def form_of(columns: Sequence[Column]) -> ValueForm | None:
@@ -108,9 +112,9 @@ def canonical(values: pa.Array, form: ValueForm) -> pa.Array:
     if form.kind in ("float", "double"):
         wide = form.kind == "double" and values.type == pa.float32()
         found = values.cast(pa.string()).cast(pa.float64()) if wide else values
-        return (
-            found if form.digits is None else pc.add(pc.round(found, ndigits=form.digits), pa.scalar(0.0, found.type))
-        )
+        if form.digits is not None:
+            found = pc.round(found, ndigits=form.digits)
+        return pc.add(found, pa.scalar(0.0, found.type)) if form.one_zero or form.digits is not None else found
     if form.kind == "trailing zeros":
         return pc.replace_substring_regex(pc.replace_substring_regex(values, _ZEROS, r"\1"), _POINT, "")
     if form.kind == "bit":

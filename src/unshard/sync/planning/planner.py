@@ -26,6 +26,8 @@ from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, TablePlan
 from unshard.sync.batch.row_counts import Account, Seen, check_events
 from unshard.sync.batch.stored_plan import RowsRecord, digests
+from unshard.sync.planning.coarse_keys import CoarseKeys
+from unshard.sync.planning.told_alterations import ToldAlterations
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables
@@ -48,7 +50,8 @@ class Planner:
     """Plans the batches of one source; its fields are what all of them have in common.
 
     `shape`: how new batches are cut. `slots`: the number of tasks that Spark runs at a time. `alone`: no other source
-    needs them. `here`: small batches run in the driver's process.
+    needs them. `here`: small batches run in the driver's process. `coarse_keys`: what safe mode is refused for; None
+    where the user allows it. `alterations`: what is logged of a table's columns before its first row.
     """
 
     source: str
@@ -59,11 +62,15 @@ class Planner:
     on_missing_row: OnMissingRow = "warn"
     alone: bool = True
     here: bool = True
+    coarse_keys: CoarseKeys | None = None
+    alterations: ToldAlterations | None = None
 
     def plan(
         self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
         """Return the plan of a new batch over all of `work`."""
+        if self.alterations is not None:
+            self.alterations.tell(tables)
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         shuffled = shuffled and self.shape.multiple_rows and may_be_shuffled(tables)
@@ -100,7 +107,7 @@ class Planner:
         size = work.size
         sliced = _is_large(size, shape)
         if safe:
-            _refuse_families(tables, self.source)
+            self.refuse_safe_mode(tables)
         tables = tuple(written_as(table, shape, safe=safe) for table in tables)
         # rows that are free in one slice and tied in the next change their partition: one task applies them in turn
         single = sliced and any(table.target.tied for table in tables)
@@ -126,6 +133,12 @@ class Planner:
             on_missing_row=self.on_missing_row,
             here=self._is_small(size) and shape.partitions == 1 and not sliced,
         )
+
+    def refuse_safe_mode(self, tables: tuple[TablePlan, ...]) -> None:
+        """Raise SyncError SYNC-040 or SYNC-077 for tables of which safe mode may remove rows."""
+        _refuse_families(tables, self.source)
+        if self.coarse_keys is not None:
+            self.coarse_keys.refuse(tables, self.source)
 
     def _is_small(self, size: int) -> bool:
         return self.here and size <= HERE_BYTES

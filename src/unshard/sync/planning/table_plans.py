@@ -9,11 +9,13 @@ from unshard.errors import ShardError, SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table, TableName
+from unshard.mysql.altered_values import passed_through, with_raw_columns
 from unshard.mysql.structure import constant_defaults
 from unshard.mysql.types import zero_text
 from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
+from unshard.sync.planning.target_tables import TargetTables
 from unshard.transform.block_allow import HELPER, BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapping import ColumnMapper, ColumnMapping
 from unshard.transform.event_filter import EventFilter, RowFilter
 from unshard.transform.extract import Constant, constants, with_constants
 from unshard.transform.route import Router
@@ -33,50 +35,6 @@ _OVERLAPS, _BY_HASH, _NOT_CLUSTERED = "WITHOUT OVERLAPS", "USING HASH", "NONCLUS
 _FREE = "it has one unique key, whose values are equal just where their texts are: its rows may pass each other"
 _KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"
 _UNLIKE = "its source tables write the values of its keys in different types: all of its changes keep their order"
-
-
-@dataclass(slots=True)
-class TargetTables:
-    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one.
-
-    `read` returns a table's structure; `read_families` returns, by table, the name of its group of foreign keys.
-    """
-
-    read: Callable[[TableName], Table | None]
-    read_families: Callable[[], Mapping[TableName, TableName]] = dict
-    _known: dict[TableName, Table | None] = field(default_factory=dict)
-    _families: Mapping[TableName, TableName] | None = None
-
-    def get(self, name: TableName) -> Table | None:
-        """Return the structure of a target table; None if there is no such table."""
-        if name not in self._known:
-            self._known[name] = self.read(name)
-        return self._known[name]
-
-    def forget(self, names: Iterable[TableName]) -> None:
-        """Drop what is cached of these tables, and of all foreign keys."""
-        for name in names:
-            self._known.pop(name, None)
-        self._families = None
-
-    def connected(self, name: TableName) -> tuple[TableName, ...]:
-        """Return the other tables that checked foreign keys connect with a target table, directly or not."""
-        families = self._read_families()
-        family = families.get(name)
-        return tuple(sorted(other for other, one in families.items() if one == family and other != name))
-
-    def in_family(self, plan: TablePlan) -> TablePlan:
-        """Return the plan, ordered together with the tables that checked foreign keys connect with its target."""
-        family = self._read_families().get(plan.target.name)
-        if family is None:
-            return plan
-        why = "foreign keys, which the target checks, connect it with others: all changes of these tables keep order"
-        return replace(plan, target=replace(plan.target, ordered=True, family=family, why=why))
-
-    def _read_families(self) -> Mapping[TableName, TableName]:
-        if self._families is None:
-            self._families = self.read_families()
-        return self._families
 
 
 @dataclass(slots=True)
@@ -235,12 +193,23 @@ class TableRules:
             values = {"target": str(target_name), "columns": ", ".join(one.column.name for one in filled)}
             raise ShardError("SHARD-048", where, values=values)
         return TablePlan(
-            table=replace(upstream, create_sql=""),
+            table=self._as_read(upstream, target, mapping),
             target=written,
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
             constants=(*added, *filled),
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
         )
+
+    def _as_read(self, upstream: Table, target: Table, mapping: ColumnMapping | None) -> Table:
+        """Return the table as its images are read: text whose bytes the target takes stays bytes.
+
+        That is not done where an expression filter looks at values.
+        """
+        lean = replace(upstream, create_sql="")
+        if self._filters(upstream):
+            return lean
+        mapped = {mapping.source_column, mapping.target_column} if mapping is not None else set()
+        return with_raw_columns(lean, passed_through(upstream, target) - mapped)
 
     def _filters(self, upstream: Table) -> tuple[RowFilter, ...]:
         try:

@@ -5,7 +5,7 @@ The event filter judges each operation by the operation's event and tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from unshard.binlog.transaction_range import PlainStatement
 from unshard.config.event_names import EventName
 from unshard.ddl.events import event_of
 from unshard.ddl.online import Records
-from unshard.ddl.parse import classify
+from unshard.ddl.parse import classify, classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules, StructureOf, given_pieces, parse_given, pieces
 from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Context, Ddl, Skipped, StatementKind, mariadb_flags, mysql_flags
@@ -105,12 +105,14 @@ class SourceTraits:
     """The properties of the source that a statement's meaning depends on.
 
     `mariadb`: it is a MariaDB server. `lower_case_names`: it stores names in lower case. `time_zone`: the value of
-    SYSTEM there.
+    SYSTEM there. `keeps_name` asks the source, as it is now, whether it has the first table as it was before that time
+    (seconds since 1970) and lacks the second.
     """
 
     mariadb: bool
     lower_case_names: bool
     time_zone: str
+    keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
 def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
@@ -212,6 +214,11 @@ class StatementReader:
         if work.statement.query.error_code and parsed.kind is not StatementKind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
+        if self.traits.mariadb and parsed.kind is StatementKind.RENAME_TABLE:
+            real = self._without_temporary(parsed)
+            if real is None:
+                return RoutedStatement()
+            parsed = real
         own = concerned(parsed, self.rules.online, self.rules.allows)
         copied = {name for name in own if after.get(name, work.begin) > work.begin}
         if copied == own != set():
@@ -244,6 +251,32 @@ class StatementReader:
             return frozenset()
         return names | ({parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set())
 
+    def _without_temporary(self, parsed: Ddl) -> Ddl | None:
+        """Return a RENAME TABLE without the temporary tables in it, None if it has no others.
+
+        MariaDB logs it as that of real tables. A real table of the same name, which the temporary one hid from its
+        session, still has its name then, and was not touched since.
+        """
+        pairs = list(zip(parsed.tables[::2], parsed.tables[1::2], strict=True))
+        real: list[tuple[TableName, TableName]] = []
+        temporary: set[TableName] = set()
+        for at, (old, new) in enumerate(pairs):
+            hidden = old not in {made for _, made in pairs[:at]} and self.tracker.knows(old) and self.rules.allows(old)
+            if old in temporary:
+                temporary.remove(old)
+                temporary.add(new)
+            elif hidden and self.traits.keeps_name(old, _last_name(new, pairs[at + 1 :]), parsed.context.timestamp):
+                temporary.add(new)
+                told = "left out: it renamed a temporary table, and the source still has the real one of that name"
+                words = {"table": str(old), "statement": parsed.text[:500], "position": parsed.context.where.position}
+                logger("sync", source=self.source).warning(told, **words)
+            else:
+                real.append((old, new))
+        if len(real) == len(pairs):
+            return parsed
+        text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in real)
+        return classify_ddl(text, parsed.context) if real else None
+
     def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
         """Return the tables of a schema that were copied after `at`: the target's schema is kept for them."""
         return frozenset(
@@ -275,3 +308,10 @@ class StatementReader:
         for name in ddl.tables:
             if self.tracker.knows(name) and self.rules.allows(name):
                 raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
+
+
+def _last_name(name: TableName, later: Sequence[tuple[TableName, TableName]]) -> TableName:
+    """Return the name that a table has after the later renames of a statement."""
+    for old, new in later:
+        name = new if old == name else name
+    return name

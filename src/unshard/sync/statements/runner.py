@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from unshard.crash_point import reach
-from unshard.ddl.intent import Intent, carry_out
+from unshard.ddl.intent import Intent
 from unshard.ddl.online import Records
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
@@ -38,8 +37,10 @@ from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
+from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing, refuse_merged, refuse_shared_schema
+from unshard.target.filled import FilledTables
 from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
@@ -337,21 +338,8 @@ class Statements:
         return True
 
     def _run(self, plan: StatementPlan, store: CheckpointStore, *, resumed: bool) -> None:
-        done = plan.intent.done
-        tried = resumed
-
-        def note(connection: Any, count: int) -> None:
-            nonlocal done
-            done = count
-            store.note(plan.with_done(count).to_dict(), connection)
-
-        def attempt(connection: Any) -> None:
-            nonlocal tried
-            again, tried = tried, True
-            intent, jobs = plan.with_done(done).intent, store.jobs(connection)
-            carry_out(connection, intent, reach, partial(note, connection), resumed=again, jobs=jobs)
-
-        store.change(attempt)
+        made = MadeTables(FilledTables(store.meta.schema, store.meta.task), self.source)
+        store.change(StepsRun(plan, store, made, resumed).attempt)
 
     def _refused(self, plan: StatementPlan, fill: ColumnBackfill, why: str) -> UnshardError:
         if plan.group is not None and self.sharded is not None:

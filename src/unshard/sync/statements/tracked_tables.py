@@ -79,6 +79,11 @@ class TrackedTables:
         """All known tables of this source."""
         return frozenset(self._names)
 
+    @property
+    def targets(self) -> frozenset[TableName]:
+        """The target tables of all known tables of this source that the rules allow."""
+        return frozenset(map(self.rules.route, filter(self.rules.allows, (name for name in self._names if name.table))))
+
     def names_in(self, target: TableName) -> int:
         """Return how many known tables of this source are routed to that target table."""
         names = (name for name in self._names if name.table and self.rules.allows(name))

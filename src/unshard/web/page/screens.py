@@ -6,8 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from threading import Lock
 from typing import Any
@@ -72,29 +71,32 @@ class PageRoute(GuardedRoute):
 
 
 class KeptTexts:
-    """The texts that are made of one snapshot, each once, also where many ask at the same time. Any thread may ask."""
+    """The texts that are made of the newest snapshot, each once. Any thread may ask.
+
+    All open pages are read again at the same moment: whoever comes while a text is made waits for it.
+    """
 
     def __init__(self) -> None:
         self._number = -1
-        self._texts: dict[tuple[str, ...], Future[str]] = {}
-        self._lock = Lock()
+        self._texts: dict[tuple[str, ...], _Text] = {}
+        self._latch = Lock()
 
     def get(self, number: int, key: tuple[str, ...], make: Callable[[], str]) -> str:
-        """Return the text of snapshot `number`. One caller makes it, the others wait for that one."""
-        with self._lock:
+        """Return the text of the snapshot with that number; that of an older snapshot is made, and not kept."""
+        with self._latch:
             if number > self._number:
                 self._texts, self._number = {}, number
-            kept = self._texts if number == self._number else {}
-            first = key not in kept
-            found = kept.setdefault(key, Future())
-        if first:
-            try:
-                found.set_result(make())
-            except BaseException as error:  # noqa: BLE001 - raised to all who wait for it
-                with self._lock:
-                    self._texts = {name: text for name, text in self._texts.items() if text is not found}
-                found.set_exception(error)
-        return found.result()
+            kept = self._texts.setdefault(key, _Text()) if number == self._number else _Text()
+        with kept.latch:
+            if kept.text is None:
+                kept.text = make()
+            return kept.text
+
+
+@dataclass(slots=True)
+class _Text:
+    text: str | None = None
+    latch: Lock = field(default_factory=Lock)
 
 
 class PageScreens:
@@ -118,14 +120,14 @@ class PageScreens:
             return self._to_leader(request, now)
         caller: Caller = request.scope[CALLER]
         logged_in = str(request.scope.get(LOGGED_IN, False))
-        anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
-
-        def rendering() -> str:
-            return self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
-
         named, role = str(caller.name != NOBODY), str(caller.role)
         key = (template, str(request.url.path), request.url.query, role, named, logged_in)
-        text = self._texts.get(now.number, key, rendering) if kept else rendering()
+
+        def text_for_anybody() -> str:
+            anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
+            return self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
+
+        text = self._texts.get(now.number, key, text_for_anybody) if kept else text_for_anybody()
         return HTMLResponse(text.replace(_TOKEN, request.scope.get(CSRF, "")).replace(_NAME, str(escape(caller.name))))
 
     def render(self, request: Request, template: str, **values: Any) -> str:

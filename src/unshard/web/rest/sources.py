@@ -26,6 +26,7 @@ from unshard.master.service import Master
 from unshard.master.state import known
 from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.structure import IS_TABLE
 from unshard.web.answers import done, listed, readable
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
@@ -304,7 +305,7 @@ def source_routes(master: Master) -> APIRouter:
     @needs(Role.VIEWER)
     def tables(source_name: str, schema_name: str) -> list[str]:
         """List the tables of a schema of the server."""
-        asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
+        asked = f"SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND {IS_TABLE}"
         return names(source_name, asked + " ORDER BY TABLE_NAME", schema_name)
 
     return router

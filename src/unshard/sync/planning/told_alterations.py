@@ -1,0 +1,38 @@
+"""Logs which columns of a table get their values in another form in the target, before its first row is written.
+
+The check before the start warns of the tables that are there then; a table or column may come while the log is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from unshard.log import logger
+from unshard.model.table import Table, TableName
+from unshard.mysql.altered_values import TargetKind, altered
+from unshard.sync.batch.plan import TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class ToldAlterations:
+    """The alterations that one source's log lines have told of. Used by the sync unit's thread.
+
+    `target` returns a table of the target. `kind` is called before the first table.
+    """
+
+    source: str
+    target: Callable[[TableName], Table | None]
+    kind: Callable[[], TargetKind]
+    _told: set[tuple[TableName, str, str]] = field(default_factory=set)
+
+    def tell(self, plans: Iterable[TablePlan]) -> None:
+        """Log what has not been logged yet of these tables."""
+        for plan in plans:
+            name = plan.table.name
+            for effect, columns in altered(plan.table, self.target(plan.target.name), self.kind()):
+                new = [one.name for one in columns if (name, one.name, effect) not in self._told]
+                if new:
+                    words = {"table": str(name), "columns": ", ".join(new), "effect": effect}
+                    logger("sync", source=self.source).warning("values are stored in another form", **words)
+                    self._told.update((name, column, effect) for column in new)

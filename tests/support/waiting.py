@@ -1,0 +1,43 @@
+"""The one way in which tests wait: until a condition holds. Nothing sleeps for a fixed time, or looks only once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+PATIENCE_SECONDS = 180.0
+"""Longer than anything takes on a busy machine: only what never comes takes so long."""
+_LOOK_SECONDS = 0.02
+
+
+class ExpiredWait(AssertionError):
+    """What a test has waited for did not come. The text says at its end what was seen in its place."""
+
+
+def wait_until(
+    condition: Callable[[], bool],
+    what: str,
+    seconds: float = PATIENCE_SECONDS,
+    told: Callable[[], str] = str,
+    every: float = _LOOK_SECONDS,
+) -> None:
+    """Wait until the condition holds. `what` says what it stands for, `told` what is seen in its place.
+
+    It is looked at `every` so many seconds. Raises ExpiredWait where it does not hold after `seconds`, and what the
+    condition raises.
+    """
+    deadline = time.monotonic() + seconds
+    late = False
+    while not condition():
+        if late:
+            raise ExpiredWait(f"not in {seconds:.0f} s: {what}\n{told()}")
+        time.sleep(every)
+        late = time.monotonic() >= deadline  # a process that did not run for so long looks once more
+
+
+def rounds(seconds: float) -> Iterator[int]:
+    """Yield 0, 1 and so on until the seconds are over, but 0 in any case: for random tests that are given a time."""
+    number, ends = 0, time.monotonic() + seconds
+    while number == 0 or time.monotonic() < ends:
+        yield number
+        number += 1
