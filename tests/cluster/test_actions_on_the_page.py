@@ -239,6 +239,52 @@ def test_a_lock_is_unlocked(shop: Shop, tab: Page) -> None:
     shop.until(shop.arrives(shop.add("s1")), "rows of the source arrive again")
 
 
+def test_a_shard_that_waits_in_optimistic_mode_is_decided_about(shop: Shop, tab: Page) -> None:
+    """One DDL is run by the form, another one is left out by the command that the form prints."""
+    fair = TableName("fair", "stands")
+    for name in ("s1", "s2"):
+        shop.sources[name].run("CREATE DATABASE fair", "CREATE TABLE fair.stands (id INT PRIMARY KEY, v INT NOT NULL)")
+    whole = yaml.safe_load(Path(shop.task_file()).read_text())
+    instances = [{"source-id": name, "block-allow-list": "own"} for name in ("s1", "s2")]
+    own = {"name": "fair", "shard-mode": "optimistic", "block-allow-list": {"own": {"do-dbs": ["fair"]}}}
+    keys = {key: whole[key] for key in ("task-mode", "target-database")}
+    file = shop.folder / "fair.yaml"
+    file.write_text(yaml.safe_dump({**keys, **own, "mysql-instances": instances}))
+    shop.do("start-task", str(file))
+
+    def has(number: int) -> bool:
+        return bool(shop.target.query(f"SELECT 1 FROM fair.stands WHERE id = {number}"))
+
+    shop.sources["s1"].run("ALTER TABLE fair.stands ADD COLUMN c INT DEFAULT 5")
+    shop.until(lambda: "c" in columns(shop, fair), "the target has the column of the first shard")
+    shop.sources["s2"].run(
+        "ALTER TABLE fair.stands ADD COLUMN c INT DEFAULT 7", "INSERT INTO fair.stands VALUES (2, 0, 9)"
+    )
+    decide(tab, shop, "s2", "Run the DDL")
+    send(tab, "Run the DDL", typed="fair-`fair`.`stands`")
+    shop.until(lambda: has(2), "a row of the shard that waited")
+    shop.sources["s1"].run(
+        "ALTER TABLE fair.stands CHANGE v w INT NOT NULL", "INSERT INTO fair.stands VALUES (1, 4, 5)"
+    )
+    decide(tab, shop, "s1", "Leave the DDL out")
+    run(tab, shop)
+    shop.until(lambda: has(1), "a row of the shard that waited with its other DDL")
+    assert {"v", "w"} <= set(columns(shop, fair)), "the target has the column of each shard"
+    tab.goto(url(shop, "locks"))
+    tab.wait_for_selector("main:not(:has-text('fair'))")
+    shop.stop("fair")
+
+
+def decide(tab: Page, shop: Shop, source: str, what: str) -> None:
+    """Open the form of a decision about the shard of a source, from the screen of the task."""
+    tab.goto(url(shop))
+    tab.wait_for_selector("main:has-text('A shard waits with its DDL: `fair`.`stands`')")
+    tab.goto(url(shop, "tasks/fair"))
+    tab.locator(f"article:has(dt:text-is('Waits on source') + dd:has-text('{source}'))").get_by_role(
+        "link", name=what, exact=True
+    ).click()
+
+
 def columns(shop: Shop, table: TableName) -> list[str]:
     sql = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
     return [str(name) for (name,) in shop.target.query(sql, (table.schema, table.table))]

@@ -46,23 +46,21 @@ def test_who_only_wants_to_know_asks_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_it_looks_again_and_rests_behind_a_look_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = Target(monkeypatch)
+    target, clock, took = Target(monkeypatch), [1000.0], [0.0]
     monkeypatch.setattr(checkpoint, "OWN_PACE_SECONDS", 0.0)
     monkeypatch.setattr(checkpoint, "SEEN_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "_REST", 36_000.0)
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def states(tables: LoadTables, connection: Any) -> dict[str, FileState]:
+        clock[0] += took[0]
+        return target.states()
+
+    monkeypatch.setattr(LoadTables, "states", states)
     seen = SeenStates(LoadTables("meta", "task", "s1"), Endpoint("h", 1, "u"))
     with seen.looking():
         wait_until(lambda: target.looks > 20, "it looks again and again")
-    ended = target.looks
-    monkeypatch.setattr(checkpoint, "_REST", 3600.0)
-
-    clock = [1000.0]
-    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-
-    def slow(tables: LoadTables, connection: Any) -> dict[str, FileState]:
-        clock[0] += 0.1
-        return target.states()
-
-    monkeypatch.setattr(LoadTables, "states", slow)
+    ended, took[0] = target.looks, 0.1
     with seen.looking():
         wait_until(lambda: target.looks > ended, "it looks at once")
     assert target.looks == ended + 1

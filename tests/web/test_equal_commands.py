@@ -25,6 +25,8 @@ from unshard.web.page.actions import ACTIONS
 
 __all__ = ["browser"]
 LOCK = "shop-`shop`.`or'ders`"
+SHARD = {"sources": "s1", "database": "shop_1", "table": "orders"}
+UNLOCK = "shard-ddl-lock unlock 'shop-`a`.`b`'"
 SQL = "ALTER TABLE shop.orders ADD COLUMN note TEXT COMMENT 'it''s';\nALTER TABLE shop.keys DROP COLUMN a"
 FILE = task_file("young", ["s1"])
 SOURCE_FILE = yaml.safe_dump({"source-id": "s3", "from": SOURCE})
@@ -41,6 +43,8 @@ CASES: tuple[tuple[str, dict[str, str], str], ...] = (
     ("binlog-revert", {"task": "shop", "sources": "s1"}, "binlog revert shop -s s1"),
     ("shard-ddl-lock-unlock", {"id": LOCK}, ""),
     ("shard-ddl-lock-unlock", {"id": LOCK, "owner": "s1"}, ""),
+    ("shard-run", {**SHARD, "id": "shop-`a`.`b`"}, f"{UNLOCK} -s s1 --action exec --database shop_1 --table orders"),
+    ("shard-leave-out", {**SHARD, "id": LOCK, "database": "-d", "table": "it's $HOME"}, ""),
     ("pause-relay", {"sources": "s1"}, "pause-relay -s s1"),
     ("resume-relay", {"sources": "s1"}, "resume-relay -s s1"),
     ("transfer-source", {"source": "s1"}, "transfer-source s1 w2"),

@@ -39,6 +39,7 @@ GOOD = SubTaskStatus(name="", stage=Stage.RUNNING, unit=UnitName.SYNC, sync=SYNC
 BY_HAND = ProcessResult(is_canceled=True)
 FAILED = ProcessResult(errors=(error("orders"),))
 GROUP = UnresolvedGroup(target="`shop`.`orders`", since=SINCE, unsynced=("s9",))
+OF_A_SHARD = GROUP.model_copy(update={"mode": "optimistic", "synced": ("`shop`.`orders_1`",)})
 
 
 def fault(code: str) -> ProcessResult:
@@ -115,6 +116,10 @@ STATES = {
                 update={"unresolved_groups": (GROUP.model_copy(update={"overdue": True}),)})}
         ), own=True,
     ),
+    "shard": State(
+        "waits", "A shard waits with its DDL: `shop`.`orders`", "locks",
+        GOOD.model_copy(update={"sync": SYNC.model_copy(update={"unresolved_groups": (OF_A_SHARD,)})}), own=True,
+    ),
     "failed": State(
         "error", "Task {task} has stopped with an error", "errors",
         GOOD.model_copy(update={"stage": Stage.PAUSED, "result": FAILED}), own=True,
@@ -186,7 +191,12 @@ def test_each_state_has_its_sentence_its_beginning_and_its_link(name: str) -> No
     assert word(figures) == (state.kind, said_of(name))
 
 
-ALIKE = {"2 errors need a decision", "2 tasks copy their tables", "2 tasks are changing their state"}
+ALIKE = {
+    "2 errors need a decision",
+    "2 sharding DDLs wait",
+    "2 tasks copy their tables",
+    "2 tasks are changing their state",
+}
 
 
 @pytest.mark.parametrize("pair", tuple(itertools.combinations(STATES, 2)), ids="-and-".join)

@@ -110,7 +110,8 @@ class UnresolvedGroup(Form):
     """A sharding DDL that waits: which tables have met it, which are missing, since when, why, and how to help.
 
     The fields from `since` on are ours. `owner`: the source that runs the DDL, if one has reported it. `overdue`: the
-    DDL waits for longer than the task's `shard-wait-alert`.
+    DDL waits for longer than the task's `shard-wait-alert`. `mode`: as in the task's `shard-mode`; in optimistic mode
+    each table of `synced` waits for itself.
     """
 
     target: str
@@ -124,6 +125,7 @@ class UnresolvedGroup(Form):
     help: str = ""
     overdue: bool = False
     owner: str = ""
+    mode: str = ""
 
 
 class TableLedger(Form):

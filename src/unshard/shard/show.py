@@ -199,6 +199,7 @@ def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]
         mismatch=mismatch,
         help=helps,
         owner=lock.owner if lock is not None else "",
+        mode="pessimistic",
     )
 
 
@@ -273,6 +274,7 @@ def waiting_shards(
                 waits_for="; ".join(reasons),
                 help=f"{RUN_ON_OTHERS}; {OTHER_STATEMENT}" if items else "",
                 owner=table.runner.source if table is not None and table.runner is not None else "",
+                mode="optimistic",
             )
         )
     return tuple(found)

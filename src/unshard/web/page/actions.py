@@ -143,6 +143,23 @@ def _unlock(given: Given) -> list[str]:
     return _said(["shard-ddl-lock", "unlock"], [given["id"]], *_flag(given, "-o", "owner"))
 
 
+def _of_shard(action: str, key: str, title: str, effect: str, danger: str) -> PageAction:
+    """Return the decision of a human about one shard that waits in optimistic mode."""
+
+    def command(given: Given) -> list[str]:
+        shard = ["-s", given["sources"], "--action", action, "--database", given["database"], "--table", given["table"]]
+        return _said(["shard-ddl-lock", "unlock"], [given["id"]], *shard)
+
+    names = (
+        FormField("database", "Schema of the shard", "line", stands_for="SCHEMA"),
+        FormField("table", "Table of the shard", "line", stands_for="TABLE"),
+    )
+    return PageAction(
+        "shard-ddl-lock-unlock", title, effect, (_LOCK, _SOURCE, *names), command, danger, "id",
+        fixed=(("action", action),), key=key, beside=("shard-run", "shard-leave-out"),
+    )  # fmt: skip
+
+
 def _of_binlog(op: str, title: str, effect: str, danger: str = "", *fields: FormField) -> PageAction:
     def command(given: Given) -> list[str]:
         sqls = [given["sqls"]] if "sqls" in given else []
@@ -177,6 +194,7 @@ def _of_validation(
     )  # fmt: skip
 
 
+_LOCK = FormField("id", "Lock")
 _TASK = FormField("name", "Task")
 _SOURCE = FormField("sources", "Source")
 _ONE_SOURCE = (_SOURCE,)
@@ -209,11 +227,17 @@ _ALL = (
     _of_binlog("revert", "Revert", "What was given for the position is withdrawn, unless it is used already."),
     PageAction("shard-ddl-lock-unlock", "Unlock",
                "The owner runs the DDL in the target, without waiting for the shards that have not run it.",
-               (FormField("id", "Lock"),
+               (_LOCK,
                 FormField("owner", "Other owner", "line", "The source that runs the DDL. If empty: the owner of the "
                           "lock.")),
                _unlock, "Shards that have not run the DDL keep their old structure. Their rows may not fit the target.",
                "id"),
+    _of_shard("exec", "shard-run", "Run the DDL", "The DDL of this shard is run in the target, although its rows there "
+              "have other values in the columns that it adds. Then set the values there as the source has them.",
+              "Rows of the shard that are in the target differ from those of the source until you set them."),
+    _of_shard("skip", "shard-leave-out", "Leave the DDL out", "The DDL of this shard is not run in the target, which "
+              "takes the rows of the shard as far as it has their columns.",
+              f"The target never gets this DDL of the shard. {_MAY_DIFFER}"),
     PageAction("pause-relay", "Pause the relay", "The relay stops reading the source's binlog until you resume it.",
                _ONE_SOURCE, _of_source("pause-relay")),
     PageAction("resume-relay", "Resume the relay", "The relay goes on reading the source's binlog.", _ONE_SOURCE,

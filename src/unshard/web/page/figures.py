@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unshard.api.status import ProcessError, Stage
+from unshard.model.table import TableName
 from unshard.web.page.validation import ValidatorFigures
 
 LITTLE_FREE = 0.05
@@ -46,7 +47,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class DdlLock:
-    """A sharding DDL that one source waits with, in the words of `query-status`."""
+    """A sharding DDL that one source waits with, in the words of `query-status`.
+
+    `shards`: in optimistic mode, the tables of the source that wait, each of which a human can decide about.
+    """
 
     id: str
     task: str
@@ -61,6 +65,7 @@ class DdlLock:
     mismatch: tuple[str, ...]
     help: str
     overdue: bool
+    shards: tuple[TableName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

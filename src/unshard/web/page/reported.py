@@ -8,6 +8,7 @@ from operator import add
 from typing import Any
 
 from unshard.api.status import RelayStatus, SourceReport, Stage, SubTaskStatus, UnitName
+from unshard.ddl.intent import unquoted
 from unshard.web.page.figures import (
     LAG_LIMIT,
     NOT_SERVED,
@@ -152,6 +153,7 @@ def _locks(task: str, source: str, one: SubTaskStatus) -> Iterable[DdlLock]:
             id=f"{task}-{group.target}", task=task, source=source, target=group.target, ddls=group.ddls,
             owner=group.owner, synced=group.synced, unsynced=group.unsynced, since=group.since,
             waits_for=group.waits_for, mismatch=group.mismatch, help=group.help, overdue=group.overdue,
+            shards=tuple(map(unquoted, group.synced)) if group.mode == "optimistic" else (),
         )  # fmt: skip
 
 

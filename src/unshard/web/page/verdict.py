@@ -43,7 +43,7 @@ _GROUPS: Mapping[str, _Group] = {
     "overdue": _Group(
         "error",
         "A DDL has waited too long for other shards: {}",
-        "{} DDLs have waited too long for other shards",
+        "{} sharding DDLs have waited too long",
         "See which shards are missing",
     ),
     "blind": _Group("unknown", "The state of the cluster is unknown", "", "Cluster"),
@@ -59,7 +59,7 @@ _GROUPS: Mapping[str, _Group] = {
     "relay": _Group("waits", "The relay of source {} is paused", "{} relays are paused", "Cluster"),
     "relay rests": _Group("waits", "The relay of source {} does not run", "{} relays do not run", "Cluster"),
     "locked": _Group(
-        "waits", "A DDL waits for other shards: {}", "{} DDLs wait for other shards", "See which shards are missing"
+        "waits", "A DDL waits for other shards: {}", "{} sharding DDLs wait", "See which shards are missing"
     ),
     "lagging": _Group("waits", "Task {} lags", "{} tasks lag", "The task"),
     "waiting": _Group("waits", "Task {} waits", "{} tasks wait", "The task"),
@@ -372,6 +372,13 @@ _TOLD: Mapping[str, Callable[[TaskFigures, Sequence[SubtaskFigures]], _Told]] = 
 }  # fmt: skip
 
 
+_OF_SHARDS = {
+    "locked": "A shard waits with its DDL: {}",
+    "overdue": "A shard has waited too long with its DDL: {}",
+}
+"""In optimistic mode. It may wait for a human."""
+
+
 def _of_locks(task: TaskFigures) -> Iterator[Concern]:
     by_lock: dict[str, list[DdlLock]] = defaultdict(list)
     for lock in task.locks:
@@ -379,7 +386,8 @@ def _of_locks(task: TaskFigures) -> Iterator[Concern]:
     for target, locks in by_lock.items():
         begun = [at for one in locks if (at := _unix(one.since)) is not None]
         group = "overdue" if any(one.overdue for one in locks) else "locked"
-        yield Concern(group, target, since=min(begun, default=None), path="locks", task=task.name)
+        words = _OF_SHARDS[group] if any(one.shards for one in locks) else ""
+        yield Concern(group, target, words, since=min(begun, default=None), path="locks", task=task.name)
 
 
 def _unix(text: str) -> float | None:
