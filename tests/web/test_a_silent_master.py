@@ -15,6 +15,7 @@ from playwright.sync_api import Browser
 from served import bearer, tokens
 
 from unshard.testing.proxy import FaultProxy
+from unshard.web.page import screens
 from unshard.web.page.screens import ALIVE_SECONDS
 
 __all__ = ["browser"]
@@ -26,7 +27,11 @@ def test_a_page_waits_for_two_signs_of_life_and_less_than_five_seconds() -> None
     assert 2 * ALIVE_SECONDS <= int(silence) / 1000 <= 4, "it looks once a second whether it has heard something"
 
 
-def test_a_stream_is_never_silent_though_a_worker_keeps_the_master_waiting(tmp_path: Path) -> None:
+def test_a_stream_is_never_silent_though_a_worker_keeps_the_master_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screens, "_TICK_SECONDS", 0.02)
+    monkeypatch.setattr(screens, "ALIVE_SECONDS", 0.04)
     answers = Event()
     with page_served(tmp_path, status()) as page:
         report = page.link.report

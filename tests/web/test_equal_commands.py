@@ -29,7 +29,7 @@ SHARD = {"sources": "s1", "database": "shop_1", "table": "orders"}
 UNLOCK = "shard-ddl-lock unlock 'shop-`a`.`b`'"
 SQL = "ALTER TABLE shop.orders ADD COLUMN note TEXT COMMENT 'it''s';\nALTER TABLE shop.keys DROP COLUMN a"
 FILE = task_file("young", ["s1"])
-SOURCE_FILE = yaml.safe_dump({"source-id": "s3", "from": SOURCE})
+SOURCE_FILE = yaml.safe_dump({"source-id": "s2", "from": SOURCE})
 CASES: tuple[tuple[str, dict[str, str], str], ...] = (
     ("pause-task", {"name": "shop"}, "pause-task shop"),
     ("pause-task", {"name": "shop", "sources": "s1"}, "pause-task shop -s s1"),
@@ -198,6 +198,7 @@ def test_no_link_to_a_form_lacks_what_its_command_needs(tmp_path: Path, monkeypa
             assert "''" not in printed.command, link
 
 
+@pytest.mark.page
 @pytest.mark.browser
 def test_the_command_follows_what_is_typed(browser: Browser, page: PageServed) -> None:
     """The server makes it, which knows how to quote; the address that it is asked at holds no secret."""
