@@ -75,6 +75,7 @@ class TellingLink:
         self.copied = CopiedTables(lambda name: TableName("whole", name.table))
         self.copies_asked = 0
         self.kept = FigureHistory()
+        self.relay: RelayStatus | None = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
         self.ring = LogRing()
         self.unit = UnitName.SYNC
         self._number = 1
@@ -82,9 +83,8 @@ class TellingLink:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         self.asked += 1
-        relay = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
         return SourceReport(
-            source_status=SourceStatus(source=self.source, relay_status=relay), sub_task_status=(self.status,)
+            source_status=SourceStatus(source=self.source, relay_status=self.relay), sub_task_status=(self.status,)
         )
 
     def fresh_report(self, task: str | None, seconds: float) -> SourceReport:

@@ -29,6 +29,7 @@ SHARD = {"sources": "s1", "database": "shop_1", "table": "orders"}
 UNLOCK = "shard-ddl-lock unlock 'shop-`a`.`b`'"
 SQL = "ALTER TABLE shop.orders ADD COLUMN note TEXT COMMENT 'it''s';\nALTER TABLE shop.keys DROP COLUMN a"
 FILE = task_file("young", ["s1"])
+CHANGED = yaml.safe_dump({**yaml.safe_load(task_file("shop", ["s1"])), "clean-dump-file": False})
 SOURCE_FILE = yaml.safe_dump({"source-id": "s2", "from": SOURCE})
 CASES: tuple[tuple[str, dict[str, str], str], ...] = (
     ("pause-task", {"name": "shop"}, "pause-task shop"),
@@ -228,7 +229,17 @@ DONE: tuple[tuple[str, dict[str, str]], ...] = (
     ("operate-source", {"config": SOURCE_FILE}),
     ("offline-member", {"type": "worker", "name": "w2"}),
     ("pause-relay", {"sources": "s1"}),
+    ("resume-relay", {"sources": "s1"}),
+    ("update-task", {"task": CHANGED}),
 )
+
+
+BEFORE: dict[str, tuple[tuple[str, dict[str, str]], ...]] = {
+    "resume-task": (("pause-task", {"name": "shop"}),),
+    "resume-relay": (("pause-relay", {"sources": "s1"}),),
+    "update-task": (("pause-task", {"name": "shop"}),),
+}
+"""What is done first, so that there is something to do."""
 
 
 def state(page: PageServed) -> object:
@@ -250,8 +261,8 @@ def test_the_command_does_the_same_as_the_form(
     (tmp_path / "SOURCE.yaml").write_text(given.get("config", ""))
     for by_form in (True, False):
         with served(tmp_path, monkeypatch) as page:
-            if action == "resume-task":
-                send(page, "pause-task", given)
+            for first in BEFORE.get(action, ()):
+                send(page, *first)
             if action == "offline-member":
                 page.master.liveness.forget("w2")
             before = state(page)

@@ -8,7 +8,7 @@ import pytest
 from page_served import SINCE, PageServed, page_served, status
 from test_page import client, page, read, served_page
 
-from unshard.api.status import ProcessResult, Stage
+from unshard.api.status import ProcessResult, RelayStatus, Stage
 
 __all__ = ["page", "served_page"]
 
@@ -29,6 +29,25 @@ def test_a_task_that_rests_is_not_fine(tmp_path: Path, stage: Stage, says: str) 
         links = read(browser, "tasks/shop").links()
         assert [link for link in links if "do/pause-task" in link] == []
         assert [link for link in links if "do/resume-task" in link] != []
+
+
+@pytest.mark.parametrize(
+    ("relay", "offered"),
+    [
+        (RelayStatus(stage=Stage.RUNNING), ["pause-relay"]),
+        (RelayStatus(stage=Stage.PAUSED), ["resume-relay"]),
+        (RelayStatus(stage=Stage.STOPPED), []),
+        (None, []),
+    ],
+)
+def test_a_relay_is_paused_where_it_runs_and_resumed_where_it_is_paused(
+    page: PageServed, relay: RelayStatus | None, offered: list[str]
+) -> None:
+    page.link.relay = relay
+    page.set(status())
+    with client(page, "oda") as browser:
+        links = read(browser, "cluster").links()
+        assert [link.partition("do/")[2].partition("?")[0] for link in links if "-relay" in link] == offered
 
 
 def test_nothing_contradicts_an_error_on_its_screen(page: PageServed) -> None:
