@@ -9,10 +9,8 @@ import httpx
 import pytest
 from shop import PATIENT, SHARDS, TARGET, Shop
 
-from unshard.metrics.sample import free_share
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.servers import MariadbServer
-from unshard.web.page.figures import LITTLE_FREE
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
@@ -71,13 +69,7 @@ def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
 def test_the_task_is_seen_and_paused(shop: Shop) -> None:
     shop.until(shop.arrives(shop.add("s1")), "the row arrives")
     shop.until(lambda: str(TARGET) in shown(shop, "tasks/shop/tables"), "the page has the target's table")
-
-    def said() -> str:
-        free = free_share(shop.cluster.folder)
-        full = free is not None and free < LITTLE_FREE  # the disk of this machine
-        return "The disk of worker" if full else "All is fine"
-
-    shop.until(lambda: said() in shown(shop, ""), "the page shows that all is fine")
+    shop.until(lambda: shop.fine() in shown(shop, ""), "the page shows that all is fine")
     do(shop, "pause-task", name="shop")
     shop.are("Paused")
     shop.until(lambda: "paused" in shown(shop, "tasks/shop"), "the page shows that it is paused")
@@ -88,7 +80,7 @@ def test_the_task_is_seen_and_paused(shop: Shop) -> None:
     assert not shop.arrives(last)()
     do(shop, "resume-task", name="shop")
     shop.until(shop.arrives(last), "the row arrives")
-    shop.until(lambda: said() in shown(shop, ""), "it is well again")
+    shop.until(lambda: shop.fine() in shown(shop, ""), "it is well again")
 
 
 def test_a_page_that_is_watched_asks_the_servers_nothing(shop: Shop) -> None:
