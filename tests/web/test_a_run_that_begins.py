@@ -42,6 +42,14 @@ def test_its_tables_are_there_with_rows_bytes_and_the_time_left(page: PageServed
         assert "No row change" not in found
 
 
+def test_its_own_screen_tells_how_fast_it_is_and_no_rate_of_rows(page: PageServed) -> None:
+    with client(page, "vic") as browser:
+        found = read(browser, "tasks/shop")
+        assert "about 42 s to 2 min left, at 1.0 MB a second" in found.text
+        cells = found.text.partition("How far")[2].partition("Charts")[0]
+        assert cells.count("unknown") == 1, "but for the position"
+
+
 def test_a_run_that_replicates_shows_what_it_applies(page: PageServed) -> None:
     with client(page, "vic") as browser:
         page.copy(copied(200))

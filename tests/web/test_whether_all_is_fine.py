@@ -25,15 +25,17 @@ from unshard.api.status import (
     ValidationStatus,
 )
 from unshard.web.page.actions import is_under_way
+from unshard.web.page.concerns import concerns_of
 from unshard.web.page.figures import LAG_LIMIT, SIGNS, ClusterFigures
 from unshard.web.page.reported import cluster_figures
-from unshard.web.page.verdict import Concern, FirstSeen, concerns_of, headline, shortened
+from unshard.web.page.verdict import Concern, FirstSeen, headline, shortened
 
 AT = 1_800_000_000.0
 BEGUN = datetime.fromisoformat(SINCE).timestamp()
 SYNC = SyncStatus(seconds_behind_master=3, recent_rps=7, syncer_binlog="(mysql-bin.000003, 1234)")
 RELAY = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
 GOOD = SubTaskStatus(name="", stage=Stage.RUNNING, unit=UnitName.SYNC, sync=SYNC, since=SINCE)
+HELD = "session 12 holds a lock on shop.orders"
 BY_HAND = ProcessResult(is_canceled=True)
 FAILED = ProcessResult(errors=(error("orders"),))
 GROUP = UnresolvedGroup(target="`shop`.`orders`", since=SINCE, unsynced=("s9",))
@@ -48,7 +50,8 @@ def fault(code: str) -> ProcessResult:
 class State:
     """One state of a task `t-NAME` on a source `s-NAME`, and what is to be said of it.
 
-    `own`: it is known since when, else the reader of the page notes when it has seen it first.
+    `own`: it is known since when, else the reader of the page notes when it has seen it first. `details`: one of the
+    further sentences.
     """
 
     kind: str
@@ -59,6 +62,7 @@ class State:
     result: ProcessResult | None = None
     disabled: bool = False
     own: bool = False
+    details: str = ""
 
 
 STATES = {
@@ -80,7 +84,8 @@ STATES = {
     ),
     "lagging": State(
         "waits", "Task {task} lags by 15 min", "tasks/{task}",
-        GOOD.model_copy(update={"sync": SYNC.model_copy(update={"seconds_behind_master": 900})}),
+        GOOD.model_copy(update={"sync": SYNC.model_copy(update={"seconds_behind_master": 900}), "note": HELD}),
+        details=f"Source s-lagging: {HELD}.",
     ),
     "lag-unknown": State(
         "unknown", "The lag of task {task} is unknown", "tasks/{task}",
@@ -101,7 +106,7 @@ STATES = {
     ),
     "waiting": State(
         "waits", "Task {task} waits", "tasks/{task}",
-        GOOD.model_copy(update={"note": "session 12 holds a lock on shop.orders"}),
+        GOOD.model_copy(update={"note": HELD}), details=f"Source s-waiting: {HELD}.",
     ),
     "locked": State(
         "waits", "A DDL waits for other shards: `shop`.`orders`", "locks",
@@ -186,6 +191,7 @@ def test_each_state_has_its_sentence_its_beginning_and_its_link(name: str) -> No
     assert (found.since, found.at_least) == ((BEGUN, False) if state.own else (AT, True))
     assert found.path == state.path.format(task=f"t-{name}")
     assert found.label
+    assert not state.details or state.details in [one.text for one in found.details]
     assert word(figures) == (state.kind, said_of(name))
 
 

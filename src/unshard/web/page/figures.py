@@ -297,6 +297,12 @@ class ClusterFigures:
         return dict(sorted(found.items()))
 
 
+def time_left(least: float, most: float) -> str:
+    """Return an estimate as a range: `40 s to 2 min`; a single time where both are the same in words."""
+    low, high = duration(max(1, least)), duration(max(1, most))
+    return low if low == high else f"{low} to {high}"
+
+
 def duration(seconds: float) -> str:
     """Return the seconds in the largest unit that is precise enough: `40 s`, `12 min`, `3 h`."""
     if seconds < 90:

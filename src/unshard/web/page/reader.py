@@ -22,6 +22,7 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.service import Master
 from unshard.metrics.sample import own_version
+from unshard.web.page.concerns import concerns_of
 from unshard.web.page.copying import CopyFigures, CopyWatch
 from unshard.web.page.figures import ClusterFigures
 from unshard.web.page.log_watch import LogWatch, TaskLog
@@ -30,7 +31,7 @@ from unshard.web.page.restored import replayed
 from unshard.web.page.route_reader import RouteReader
 from unshard.web.page.trends import LagTrend, LagTrends, StepPoint, StepTimes
 from unshard.web.page.validation import ValidationReader, ValidationRecord, record_mark
-from unshard.web.page.verdict import Concern, FirstSeen, concerns_of
+from unshard.web.page.verdict import Concern, FirstSeen
 
 LOOKED_AT_SECONDS, IDLE_SECONDS = 2.0, 10.0
 """Time between two looks while somebody has a page open, and while nobody has."""

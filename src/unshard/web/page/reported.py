@@ -21,7 +21,7 @@ from unshard.web.page.figures import (
     TableFigures,
     TaskFigures,
     Trouble,
-    duration,
+    time_left,
 )
 from unshard.web.page.validation import validator_figures
 
@@ -144,7 +144,7 @@ def _eta(done: float, rate: int, share: float | None) -> str:
     if not share or not rate or share >= 1:
         return ""
     left = done / rate * (1 - share) / share
-    return f"{duration(0.7 * left)} to {duration(1.5 * left)}"
+    return time_left(0.7 * left, 1.5 * left)
 
 
 def _locks(task: str, source: str, one: SubTaskStatus) -> Iterable[DdlLock]:
