@@ -13,11 +13,13 @@ from typing import Any
 from support.waiting import wait_until
 from unshard.api.verbs import ListMember, QueryStatus
 from unshard.errors import ClusterError
+from unshard.metrics.sample import free_share
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, exactly_once, moved, row_events
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
+from unshard.web.page.figures import LITTLE_FREE
 
 TARGET = TableName("shop", "orders")
 PATIENT = {"worker-ttl": "60s"}
@@ -92,6 +94,11 @@ class Shop:
         """Whether the target has the merged table yet."""
         sql = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
         return bool(self.target.query(sql, (TARGET.schema, TARGET.table)))
+
+    def fine(self) -> str:
+        """What the page says of a cluster in which all is well: the disk of this machine may be nearly full."""
+        free = free_share(self.cluster.folder)
+        return "The disk of worker" if free is not None and free < LITTLE_FREE else "All is fine"
 
     def until(self, done: Callable[[], bool], what: str) -> None:
         """`until`, with what the cluster says of itself where it takes too long."""

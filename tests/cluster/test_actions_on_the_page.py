@@ -5,6 +5,7 @@ At the end the cluster has a lock, an error, a lost worker and 2,000 tables at o
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,12 +122,30 @@ def test_a_row_that_does_not_fit_is_skipped(shop: Shop, tab: Page) -> None:
     shop.sources["s2"].run(f"INSERT INTO {SHARDS[0].quoted} (id, note) VALUES (77, 'bad')")
     tab.goto(url(shop, "errors"))
     tab.wait_for_selector("article:has-text('SYNC-004')")
-    tab.get_by_role("link", name="Skip or replace").first.click()
-    send(tab, "Skip or replace", typed="shop")
+    tab.get_by_role("link", name="Skip", exact=True).first.click()
+    send(tab, "Skip", typed="shop")
     tab.goto(url(shop, "errors"))
     resume(tab, shop)
     shop.until(shop.arrives(shop.add("s2")), "a later row of the source arrives")
     assert shop.target.query(f"SELECT * FROM {TARGET.quoted} WHERE id = 77") == []
+
+
+def test_the_command_that_the_form_prints_skips_too(shop: Shop, tab: Page) -> None:
+    shop.sources["s2"].run(f"INSERT INTO {SHARDS[0].quoted} (id, note) VALUES (79, 'bad')")
+    tab.goto(url(shop, "errors"))
+    tab.wait_for_selector("article:has-text('SYNC-004')")
+    tab.get_by_role("link", name="Skip", exact=True).first.click()
+    run(tab, shop)
+    resume(tab, shop)
+    shop.until(shop.arrives(shop.add("s2")), "a later row of the source arrives")
+    assert shop.target.query(f"SELECT * FROM {TARGET.quoted} WHERE id = 79") == []
+
+
+def run(tab: Page, shop: Shop) -> None:
+    """Run the command that the form prints, in place of sending it."""
+    words = shlex.split(tab.locator("#command").inner_text())
+    assert words[:2] == ["unshard", "ctl"]
+    shop.cluster.ctl(*words[2:])
 
 
 def resume(tab: Page, shop: Shop, task: str = "shop") -> None:
@@ -139,10 +158,9 @@ def test_a_statement_is_replaced(shop: Shop, tab: Page) -> None:
     shop.target.run("ALTER TABLE many.t1 ADD COLUMN mine INT NULL")
     shop.sources["s3"].run("ALTER TABLE many.t1 ADD COLUMN mine INT NULL", "INSERT INTO many.t1 VALUES (1, 11)")
     tab.goto(url(shop, "tasks/many"))
-    tab.get_by_role("link", name="Skip or replace").first.click()
-    tab.get_by_label("What to do").select_option("replace")
+    tab.get_by_role("link", name="Replace", exact=True).first.click()
     tab.get_by_label("Statements").fill("ALTER TABLE many.t1 MODIFY COLUMN mine BIGINT NOT NULL DEFAULT 9")
-    send(tab, "Skip or replace", typed="many")
+    send(tab, "Replace", typed="many")
     resume(tab, shop, "many")
     shop.until(lambda: shop.target.query("SELECT * FROM many.t1") == [(1, 11)], "the row behind it arrives")
     ((found,),) = shop.target.query(
@@ -175,11 +193,11 @@ def test_what_was_given_is_withdrawn(shop: Shop, tab: Page) -> None:
 
 def tell(tab: Page, shop: Shop, op: str, *, statements: str = "", position: str = "") -> None:
     """Tell task `many` what to do at a position, by default the one at which it has stopped."""
-    tab.goto(url(shop, "do/binlog?task=many&sources=s3"))
-    tab.get_by_label("What to do").select_option(op)
+    tab.goto(url(shop, f"do/binlog-{op}?task=many&sources=s3"))
     tab.get_by_label("Position").fill(position)
-    tab.get_by_label("Statements").fill(statements)
-    send(tab, "Skip or replace", typed="many")
+    if statements:
+        tab.get_by_label("Statements").fill(statements)
+    send(tab, op.capitalize(), typed="many" if op != "revert" else "")
 
 
 def pause(tab: Page, shop: Shop, task: str) -> None:
@@ -221,6 +239,52 @@ def test_a_lock_is_unlocked(shop: Shop, tab: Page) -> None:
     shop.until(shop.arrives(shop.add("s1")), "rows of the source arrive again")
 
 
+def test_a_shard_that_waits_in_optimistic_mode_is_decided_about(shop: Shop, tab: Page) -> None:
+    """One DDL is run by the form, another one is left out by the command that the form prints."""
+    fair = TableName("fair", "stands")
+    for name in ("s1", "s2"):
+        shop.sources[name].run("CREATE DATABASE fair", "CREATE TABLE fair.stands (id INT PRIMARY KEY, v INT NOT NULL)")
+    whole = yaml.safe_load(Path(shop.task_file()).read_text())
+    instances = [{"source-id": name, "block-allow-list": "own"} for name in ("s1", "s2")]
+    own = {"name": "fair", "shard-mode": "optimistic", "block-allow-list": {"own": {"do-dbs": ["fair"]}}}
+    keys = {key: whole[key] for key in ("task-mode", "target-database")}
+    file = shop.folder / "fair.yaml"
+    file.write_text(yaml.safe_dump({**keys, **own, "mysql-instances": instances}))
+    shop.do("start-task", str(file))
+
+    def has(number: int) -> bool:
+        return bool(shop.target.query(f"SELECT 1 FROM fair.stands WHERE id = {number}"))
+
+    shop.sources["s1"].run("ALTER TABLE fair.stands ADD COLUMN c INT DEFAULT 5")
+    shop.until(lambda: "c" in columns(shop, fair), "the target has the column of the first shard")
+    shop.sources["s2"].run(
+        "ALTER TABLE fair.stands ADD COLUMN c INT DEFAULT 7", "INSERT INTO fair.stands VALUES (2, 0, 9)"
+    )
+    decide(tab, shop, "s2", "Run the DDL")
+    send(tab, "Run the DDL", typed="fair-`fair`.`stands`")
+    shop.until(lambda: has(2), "a row of the shard that waited")
+    shop.sources["s1"].run(
+        "ALTER TABLE fair.stands CHANGE v w INT NOT NULL", "INSERT INTO fair.stands VALUES (1, 4, 5)"
+    )
+    decide(tab, shop, "s1", "Leave the DDL out")
+    run(tab, shop)
+    shop.until(lambda: has(1), "a row of the shard that waited with its other DDL")
+    assert {"v", "w"} <= set(columns(shop, fair)), "the target has the column of each shard"
+    tab.goto(url(shop, "locks"))
+    tab.wait_for_selector("main:not(:has-text('fair'))")
+    shop.stop("fair")
+
+
+def decide(tab: Page, shop: Shop, source: str, what: str) -> None:
+    """Open the form of a decision about the shard of a source, from the screen of the task."""
+    tab.goto(url(shop))
+    tab.wait_for_selector("main:has-text('A shard waits with its DDL: `fair`.`stands`')")
+    tab.goto(url(shop, "tasks/fair"))
+    tab.locator(f"article:has(dt:text-is('Waits on source') + dd:has-text('{source}'))").get_by_role(
+        "link", name=what, exact=True
+    ).click()
+
+
 def columns(shop: Shop, table: TableName) -> list[str]:
     sql = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
     return [str(name) for (name,) in shop.target.query(sql, (table.schema, table.table))]
@@ -231,12 +295,12 @@ def test_all_at_once_on_every_screen(shop: Shop, tab: Page) -> None:
     shop.sources["s1"].run(*(f"ALTER TABLE {shard.quoted} ADD COLUMN other INT" for shard in SHARDS))
     shop.sources["s2"].run(f"INSERT INTO {SHARDS[0].quoted} (id, note) VALUES (78, 'bad')")
     tab.goto(url(shop))
-    tab.wait_for_selector("main:has-text('1 sharding DDL waits')")
+    tab.wait_for_selector("main:has-text('A DDL waits for other shards')")
     tab.wait_for_selector("main:has-text('SYNC-004')")
     lost = shop.worker_of("s3")
     lost.kill()
-    tab.wait_for_selector(f"main:has-text('Worker {lost.name} does not answer')")
-    assert tab.locator("h1").inner_text().endswith(f"Worker {lost.name} is lost")
+    tab.wait_for_selector(f"h1:has-text('Worker {lost.name} is lost')")
+    tab.wait_for_selector("main:has-text('Source s3 is not served')")
     asked: list[str] = []
     tab.on("request", lambda one: asked.append(one.url))
     screens = ["", "errors", "locks", "cluster", "audit", "new-task"]

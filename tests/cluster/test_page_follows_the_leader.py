@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from math import inf
 
+import httpx
 import pytest
 from playwright.sync_api import Page, sync_playwright
 from shop import Shop
@@ -51,6 +53,8 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     shop.all_move()
     tab.wait_for_selector("main tbody")
     assert not [url for url in asked if not url.startswith((f"http://{first}/", "data:"))], "only its own master"
+    shop.until(lambda: len(begins(first)) == 3, "the charts have a point of each source")
+    begun = begins(first)
     old.kill()
     tab.wait_for_selector("#link:has-text('connection lost')")
     tab.wait_for_url(lambda url: first not in url, timeout=120_000)
@@ -62,6 +66,30 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     shop.all_move()
     tab.wait_for_function("before => document.querySelector('main tbody').innerText !== before", arg=before)
     assert not [url for url in asked if not url.startswith((*ours, "data:"))], "nothing but masters"
+    kept = "the charts begin where they did at the leader before"
+    shop.until(lambda: all(begins(second).get(source, inf) < at + 20 for source, at in begun.items()), kept)
+
+
+def begins(master: str) -> dict[str, float]:
+    """When the charts of the task begin on a master, by source (unix time)."""
+    found = httpx.get(f"http://{master}/ui/tasks/shop/history", timeout=60).json()
+    return {source: points[0][0] for source, points in found.items()}
+
+
+def test_a_page_of_a_leader_that_freezes_goes_to_the_next_one(shop: Shop, tab: Page) -> None:
+    """It hangs up on nobody: only its silence tells."""
+    shop.cluster.mend()
+    first, old = address(shop), shop.cluster.leader()
+    tab.goto(f"http://{first}/ui/tasks/shop?minutes=15")
+    tab.wait_for_selector("#link:has-text('live')")
+    old.freeze()
+    try:
+        tab.wait_for_selector("#link:has-text('connection lost')")
+        tab.wait_for_url(lambda url: first not in url, timeout=120_000)
+        assert tab.url.endswith("/ui/tasks/shop?minutes=15")
+        tab.wait_for_selector("#link:has-text('live')", timeout=60_000)
+    finally:
+        old.wake()
 
 
 def test_a_page_of_a_leader_that_is_evicted_goes_to_the_next_one(shop: Shop, tab: Page) -> None:

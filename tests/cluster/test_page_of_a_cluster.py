@@ -9,17 +9,19 @@ import httpx
 import pytest
 from shop import PATIENT, SHARDS, TARGET, Shop
 
-from unshard.metrics.sample import free_share
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.servers import MariadbServer
-from unshard.web.page.figures import LITTLE_FREE
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
+
+SAID = {200: "✔ Done.", 202: "◐ In progress"}
+"""By the status of its answer, what the page says of an action."""
 
 
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
-    with ThrowawayCluster(store, 2, 4, master=PATIENT) as cluster:
+    target.run("CREATE USER keeper", "GRANT ALL ON unshard.* TO keeper")  # the masters are told from the workers by it
+    with ThrowawayCluster(store.replace("root@", "keeper@"), 2, 4, master=PATIENT) as cluster:
         shop = Shop(cluster, sources, target)
         shop.create()
         for name in sources:
@@ -42,13 +44,14 @@ def shown(shop: Shop, path: str) -> str:
 
 
 def do(shop: Shop, verb: str, **given: str) -> None:
-    """Fill in the form of an action and send it, at the leader. It is carried out, or on its way (202)."""
+    """Fill in the form of an action and send it, at the leader. The page says that it is done, or on its way."""
     port = shop.cluster.gates[shop.cluster.masters.index(shop.cluster.leader())].port
     with httpx.Client(base_url=f"http://127.0.0.1:{port}/ui/", timeout=60) as browser:
         form = browser.get(f"do/{verb}", params=given).text
         csrf = form.split('name="csrf" value="')[1].split('"')[0]
         answer = browser.post(f"do/{verb}", data={**given, "csrf": csrf})
-        assert answer.status_code in (200, 202), answer.text
+        assert answer.status_code in SAID, answer.text
+        assert SAID[answer.status_code] in unescape(answer.text)
 
 
 def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
@@ -67,20 +70,45 @@ def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
 def test_the_task_is_seen_and_paused(shop: Shop) -> None:
     shop.until(shop.arrives(shop.add("s1")), "the row arrives")
     shop.until(lambda: str(TARGET) in shown(shop, "tasks/shop/tables"), "the page has the target's table")
-
-    def is_fine() -> bool:
-        free = free_share(shop.cluster.folder)
-        full = free is not None and free < LITTLE_FREE  # the disk of this machine
-        return ("The disk of worker" if full else "All is fine") in shown(shop, "")
-
-    shop.until(is_fine, "the page shows that all is fine")
+    shop.until(lambda: shop.fine() in shown(shop, ""), "the page shows that all is fine")
     do(shop, "pause-task", name="shop")
     shop.are("Paused")
     shop.until(lambda: "paused" in shown(shop, "tasks/shop"), "the page shows that it is paused")
     last = shop.add("s1")
+    shop.until(lambda: "Task <bdi>shop</bdi> is paused" in shown(shop, ""), "the page tells that it is paused")
+    assert "All is fine" not in shown(shop, "")
+    assert "do/pause-task" not in shown(shop, "tasks/shop")
     assert not shop.arrives(last)()
     do(shop, "resume-task", name="shop")
     shop.until(shop.arrives(last), "the row arrives")
+    shop.until(lambda: shop.fine() in shown(shop, ""), "it is well again")
+
+
+def test_a_page_that_is_watched_asks_the_servers_nothing(shop: Shop) -> None:
+    """Neither the sources nor the target: all that it shows comes with what the workers do anyway."""
+    shop.saved("shop")
+    servers = {**shop.sources, "target": shop.target}
+    for one in servers.values():
+        one.run("SET GLOBAL userstat = ON")
+
+    def connections() -> dict[str, int]:
+        asked = "SELECT TOTAL_CONNECTIONS FROM information_schema.USER_STATISTICS WHERE USER = 'root'"
+        return {name: sum(int(count) for (count,) in one.query(asked)) for name, one in servers.items()}
+
+    connections()
+    leader = shop.cluster.gates[shop.cluster.masters.index(shop.cluster.leader())].port
+    asked, events = connections(), 0
+    accept = {"Accept": "text/event-stream"}
+    with httpx.stream("GET", f"http://127.0.0.1:{leader}/ui/stream", headers=accept, timeout=60) as stream:
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                events += 1
+                for path in ("", "tasks/shop", "tasks/shop/tables", "tasks/shop/copy"):
+                    assert "out of date" not in shown(shop, path)
+            if events == 6:
+                break
+    own = 1
+    assert {name: count - asked[name] for name, count in connections().items()} == dict.fromkeys(servers, own)
 
 
 def a_free_worker(shop: Shop) -> str:

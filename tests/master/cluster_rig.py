@@ -19,6 +19,7 @@ from unshard.api.heartbeat import (
 )
 from unshard.api.status import (
     CopyProgress,
+    FigureHistory,
     LogTail,
     ProcessError,
     ProcessResult,
@@ -132,6 +133,8 @@ class FakeWorker:
         found = [one for one in self.briefs.values() if task in (None, one.task)]
         return SourceReport(source_status=status, sub_task_status=tuple(_status(one) for one in found))
 
+    fresh_report = report
+
     def come_to(self, unit: UnitName, *, quiet: bool = False) -> None:
         """All of its tasks are in that unit now."""
         with self.heard:
@@ -140,6 +143,9 @@ class FakeWorker:
 
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
         return CopyProgress()
+
+    def history(self, seconds: float) -> FigureHistory:
+        return FigureHistory()
 
     def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
         return LogTail()

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from support.advice_walks import Walk
 from support.json_values import CONVERT, go_on_with_conversion, go_on_with_text
-from support.mysql_server import Mysql80Server, MysqlServer
 from support.task_runs import TaskRun, newest
 from unshard.errors import UnshardError
+from unshard.testing.mysql_server import Mysql80Server, MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

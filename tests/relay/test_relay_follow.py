@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from rig import Rig, insert, newest
 
+from support.waiting import wait_until
 from unshard.model.position import Location, Position
 from unshard.testing.servers import MariadbServer, program
 
@@ -150,3 +151,38 @@ def test_waiting_ends_with_the_time_given(rig: Rig, upstream: MariadbServer) -> 
     rig.catch_up(unit)
     # MariaDB may write one more event of its own behind a rotation, so not the very next byte is asked for
     assert not unit.wait_for(Position(unit.written.file, unit.written.offset + 100_000), 0.05)
+
+
+def test_the_stream_tells_where_the_log_of_the_source_ends(rig: Rig, upstream: MariadbServer) -> None:
+    """No connection is made for it: the relay's own is enough."""
+    unit = rig.relay(heartbeat_seconds=0.2)
+
+    def seen() -> Position | None:
+        found = unit.sighting()
+        return found.location.position if found is not None else None
+
+    wait_until(lambda: seen() == newest(upstream), "it tells the end")
+    insert(upstream)
+    wait_until(lambda: seen() == newest(upstream), "it tells the end after new rows")
+    upstream.run("FLUSH BINARY LOGS")
+    insert(upstream)
+    wait_until(lambda: seen() == newest(upstream), "it tells the end in a new file")
+    (first, *_) = unit.log.files()
+    end, counted = newest(upstream), connections(upstream)
+    for _ in range(20):
+        found = unit.sighting()
+        assert found is not None
+        assert found.backlog_bytes(end) == 0
+        assert found.backlog_bytes(Position(first)) > end.offset, "files between are counted"
+    assert connections(upstream) == counted + 1, "that of this question"
+    before = unit.sighting()
+    assert before is not None
+    wait_until(
+        lambda: (found := unit.sighting()) is not None and found.seen > before.seen,
+        "a heartbeat tells the same end again",
+    )
+
+
+def connections(server: MariadbServer) -> int:
+    ((_, count),) = server.query("SHOW GLOBAL STATUS LIKE 'Connections'")
+    return int(count)

@@ -142,15 +142,24 @@ def test_heartbeats_move_nothing(wire: Wire, kind: int, offset: int) -> None:
     names = [FIRST] if offset < 4 * GIB else [FIRST, pack("<Q", offset) + FIRST]
     for body in names if kind == HEARTBEAT else [fields]:
         wire.send(kind, body, end=offset, flags=ARTIFICIAL)
-        assert wire.take() == Idle()
+        assert wire.take() == Idle(at_end=True)
         wire.send(kind, body, end=offset)
-        assert wire.take() == Idle()
+        assert wire.take() == Idle(at_end=True)
     assert wire.stream.position == Position("mysql-bin.000001", offset)
     query = wire.send(QUERY, bytes(30), end=offset + 53)
     piece = wire.take()
     assert isinstance(piece, ReplicaEvents)
     assert bytes(piece.data) == query
     assert wire.stream.position == Position("mysql-bin.000001", offset + 53)
+
+
+@pytest.mark.parametrize("offset", [500, 9 * GIB])
+def test_a_heartbeat_of_another_place_does_not_tell_the_end(wire: Wire, offset: int) -> None:
+    wire.announce(FIRST, offset)
+    wire.format()
+    wire.send(HEARTBEAT, pack("<Q", offset - 40) + FIRST, end=offset - 40, flags=ARTIFICIAL)
+    wire.send(HEARTBEAT, pack("<Q", offset) + FIRST, flags=ARTIFICIAL)
+    assert [wire.take() for _ in range(4)][2:] == [Idle(at_end=False), Idle(at_end=True)]
 
 
 def test_a_heartbeat_among_events_of_one_packet_burst(wire: Wire) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.json_values import go_on_with_conversion, go_on_with_text
-from support.mysql_server import MysqlServer
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

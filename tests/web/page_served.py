@@ -14,6 +14,7 @@ from served import tokens
 from unshard.api.heartbeat import Heartbeat, PurgeWish, SubtaskBrief
 from unshard.api.status import (
     CopyProgress,
+    FigureHistory,
     LogTail,
     ProcessError,
     ProcessResult,
@@ -68,10 +69,13 @@ class TellingLink:
     def __init__(self, status: SubTaskStatus, source: str = "s1") -> None:
         self.status, self.source = status, source
         self.asked = 0
+        self.asked_servers = 0
         self.master: Master | None = None
         self.tables: tuple[TableProgress, ...] = ()
         self.copied = CopiedTables(lambda name: TableName("whole", name.table))
         self.copies_asked = 0
+        self.kept = FigureHistory()
+        self.relay: RelayStatus | None = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
         self.ring = LogRing()
         self.unit = UnitName.SYNC
         self._number = 1
@@ -79,14 +83,20 @@ class TellingLink:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         self.asked += 1
-        relay = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
         return SourceReport(
-            source_status=SourceStatus(source=self.source, relay_status=relay), sub_task_status=(self.status,)
+            source_status=SourceStatus(source=self.source, relay_status=self.relay), sub_task_status=(self.status,)
         )
+
+    def fresh_report(self, task: str | None, seconds: float) -> SourceReport:
+        self.asked_servers += 1
+        return self.report(task, seconds)
 
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
         self.copies_asked += 1
         return self.copied.since(self.tables, life, since)
+
+    def history(self, seconds: float) -> FigureHistory:
+        return self.kept
 
     def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
         return log_tail(life, after, self.ring)

@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from served import bearer, tokens
 
 from unshard.api.heartbeat import PurgeWish
-from unshard.api.status import CopyProgress, LogTail, SourceReport, SourceStatus
+from unshard.api.status import CopyProgress, FigureHistory, LogTail, SourceReport, SourceStatus
 from unshard.api.verbs import PATH, REQUESTS
 from unshard.config.listener import ListenerConfig, Role
 from unshard.master.service import Master
@@ -70,8 +70,13 @@ class FakeLink:
     def report(self, task: str | None, seconds: float) -> SourceReport:
         return SourceReport(source_status=SourceStatus(source=task or ""))
 
+    fresh_report = report
+
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
         return CopyProgress()
+
+    def history(self, seconds: float) -> FigureHistory:
+        return FigureHistory()
 
     def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
         return LogTail()

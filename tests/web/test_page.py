@@ -204,16 +204,19 @@ def test_an_action_that_all_have_carried_out_says_so(tmp_path: Path) -> None:
 
 def test_unknown_is_unknown(tmp_path: Path) -> None:
     with page_served(tmp_path, status()) as page, client(page, "vic") as browser:
+        assert "All is fine" in read(browser, "").text
         page.set(status(lag=None))
         found = read(browser, "")
         assert "Largest lagunknown" in found.text.replace("\n", "")
-        assert "All is fine" in found.text
+        assert "All is fine" not in found.text
+        assert "The lag of task shop is unknown" in found.text
+        assert "./tasks/shop" in found.links()
         page.master.liveness.forget("w1")
         page.set(status())
         silent = read(browser, "").text
         assert "All is fine" not in silent
         assert "Worker w1 is lost" in silent
-        assert "Worker w1 does not answer" in silent
+        assert "Source s1 is not served" in silent
 
 
 def test_a_full_disk_and_another_version_are_told(tmp_path: Path) -> None:

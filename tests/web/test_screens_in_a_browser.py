@@ -22,14 +22,14 @@ SCREENS = {
     "overview": "", "task": "tasks/shop", "tables": "tasks/shop/tables", "errors": "errors", "locks": "locks",
     "cluster": "cluster", "configuration": "tasks/shop/config", "audit": "audit", "stop": "do/stop-task?name=shop",
     "copy": "tasks/shop/copy", "routes": "tasks/shop/routes", "start": "do/start-task", "missing": "tasks/none",
-    "new-task": "new-task", "log": "tasks/shop/log", "login": "login", "skip": "do/binlog?task=shop&sources=s1",
+    "new-task": "new-task", "log": "tasks/shop/log", "login": "login", "skip": "do/binlog-skip?task=shop&sources=s1",
     "validation": "tasks/shop/validation", "ignore": "do/validation-ignore-error?task=shop&sources=s1&id=1",
     "table": "tasks/shop/routes?source=s1&table=shop_1.orders&q=shop_1", "unlock": "do/shard-ddl-lock-unlock?id=shop-x",
 }  # fmt: skip
 DRAWN = {"routes": "svg .node", "validation": ".differs", "task": "main:not(:has(.chart:not(.drawn)))"}
 """What a screen has once it is whole."""
 SHOWS = {
-    "overview": ("Worker w2 is lost", "SYNC-011", "1 sharding DDL waits", "30 rows of task shop differ"),
+    "overview": ("Worker w2 is lost", "SYNC-011", "A DDL waits for other shards", "30 rows of task shop differ"),
     "task": ("SYNC-011", "Run the same DDL on the shards", "unknown"),
     "tables": (f"{TABLES:,} tables, page 1 of 20", HOSTILE.split("\u202e")[0]),
     "errors": ("SYNC-011", "widen the column", "CLUSTER-015", "start a worker"),

@@ -21,7 +21,7 @@ def task(*sources: tuple[str, int | None, float, float]) -> TaskFigures:
         )
         for name, batches, whole, apply in sources
     )
-    return TaskFigures("t", FINE, "Running", made, (), (), ())
+    return TaskFigures("t", FINE, made, (), (), ())
 
 
 def test_means_are_of_all_sources_between_two_points() -> None:

@@ -49,8 +49,8 @@ def test_rows_that_differ_with_their_columns_and_actions(tmp_path: Path) -> None
         assert len(html) < 100_000
         assert "Rows that differ" in read(browser, "tasks/shop/validation?q=ORDERS_00004").text
         assert "1 row, page 1" in read(browser, "tasks/shop/validation?q=ORDERS_00004").text
-        assert "31 rows differ" in read(browser, "").text
-        assert "31 rows differ" in read(browser, "tasks/shop").text
+        assert "31 rows of task shop differ" in read(browser, "").text
+        assert "31 rows of task shop differ" in read(browser, "tasks/shop").text
         assert read(browser, "tasks/none/validation", 404)
 
 

@@ -33,7 +33,9 @@ class Beginning:
 
 def copying(check: Any, shown: list[str]) -> Subtask:
     """Dump and load that only note what is shown in them."""
-    unit: Any = SimpleNamespace(run=lambda *_: shown.append(subtask.unit), progress=Progress, tables=tuple)
+    unit: Any = SimpleNamespace(
+        run=lambda *_: shown.append(subtask.unit), progress=lambda **_: Progress(), tables=tuple
+    )
     beginning: Any = Beginning(check)
     subtask: Subtask = Subtask("s1", beginning, None, dump=unit, load=unit, sync=None)
     return subtask
@@ -87,7 +89,7 @@ def test_a_load_that_meets_another_dump_still_knows_who_has_the_first() -> None:
         one.obey(one.order.model_copy(update={"kept": one.brief()}), one.config)
         raise LoadError("LOAD-008", Where("s1"), values={"fault": "another dump"})
 
-    subtask.load = cast(Any, SimpleNamespace(run=refuse, progress=Progress, tables=tuple))
+    subtask.load = cast(Any, SimpleNamespace(run=refuse, progress=lambda **_: Progress(), tables=tuple))
     one = hosted(subtask, kept="w2")
     one.obey(one.order, one.config)
     wait_until(lambda: one.brief().lost_dump, "LOAD-008")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import ConfigDict, Field
 
-from unshard.api.status import CopyProgress, Form, LogTail, ProcessError, SourceReport, Stage
+from unshard.api.status import CopyProgress, FigureHistory, Form, LogTail, ProcessError, SourceReport, Stage
 from unshard.errors import ClusterError, Where
 
 
@@ -154,10 +154,16 @@ class WorkerLink(Protocol):
     """
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
-        """Return the worker's current state, for all tasks or one."""
+        """Return the current state as the worker knows it, for all tasks or one. No source or target is asked."""
+
+    def fresh_report(self, task: str | None, seconds: float) -> SourceReport:
+        """Return the same, with what the source and the target say when the worker asks them now."""
 
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
         """Return the tables of the task whose copy has advanced after revision `since` of the process `life`."""
+
+    def history(self, seconds: float) -> FigureHistory:
+        """Return what the worker has kept of the figures of its source's tasks."""
 
     def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
         """Return the newest lines of the worker's log, after line `after` of the process `life`."""

@@ -108,7 +108,8 @@ class UnresolvedGroup(Form):
     """A sharding DDL that waits: which tables have met it, which are missing, since when, why, and how to help.
 
     The fields from `since` on are ours. `owner`: the source that runs the DDL, if one has reported it. `overdue`: the
-    DDL waits for longer than the task's `shard-wait-alert`.
+    DDL waits for longer than the task's `shard-wait-alert`. `mode`: as in the task's `shard-mode`; in optimistic mode
+    each table of `synced` waits for itself.
     """
 
     target: str
@@ -122,6 +123,7 @@ class UnresolvedGroup(Form):
     help: str = ""
     overdue: bool = False
     owner: str = ""
+    mode: str = ""
 
 
 class TableLedger(Form):
@@ -135,7 +137,8 @@ class TableLedger(Form):
 class SyncStatus(Form):
     """A sync in progress.
 
-    `seconds_behind_master` is None while it is unknown, and grows while the task does not run.
+    `seconds_behind_master` is None while it is unknown, and grows while the task does not run. `backlog_at_least`: the
+    source may have more than `backlog_bytes`, because the relay has to catch up itself.
     `batches`, their seconds, and the seconds of their steps (all Spark tasks together) count since this run began.
     """
 
@@ -159,6 +162,7 @@ class SyncStatus(Form):
     io_total_bytes: int = 0
     dump_io_total_bytes: int = Field(default=0, alias="dumpIOTotalBytes")
     backlog_bytes: int | None = None
+    backlog_at_least: bool = False
     safe_mode: str = ""
     doing: str = ""
     batches: int = 0
@@ -191,7 +195,7 @@ class ValidationStatus(Form):
 
 
 class SubTaskStatus(Form):
-    """One task on one source."""
+    """One task on one source. `since` is ours: since when it has this stage and unit, ISO 8601, UTC; empty: unknown."""
 
     name: str
     stage: Stage
@@ -203,6 +207,7 @@ class SubTaskStatus(Form):
     sync: SyncStatus | None = None
     validation: ValidationStatus | None = None
     note: str = ""
+    since: str = ""
 
 
 class SourceStatus(Form):
@@ -242,6 +247,30 @@ class CopyProgress(Form):
     revision: int = 0
     whole: bool = True
     tables: tuple[TableCopy, ...] = ()
+
+
+class FigurePoint(Form):
+    """The figures of a task on a source at `at` (unix time); None while unknown. The rest as in `SyncStatus`."""
+
+    at: int
+    lag: int | None = None
+    rows_per_second: int | None = None
+    batches: int = 0
+    batch_seconds: float = 0
+    step_seconds: dict[str, float] = Field(default_factory=dict)
+
+
+class TaskHistory(Form):
+    """The points of one task on the worker's source, the oldest first."""
+
+    task: str
+    points: tuple[FigurePoint, ...] = ()
+
+
+class FigureHistory(Form):
+    """The points of all tasks on the worker's source."""
+
+    tasks: tuple[TaskHistory, ...] = ()
 
 
 MOST_LINES = 500

@@ -10,14 +10,15 @@ The progress of the load is read from these rows, once for all callers (`SeenSta
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 import MySQLdb
 
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.contents import SourceTable
 from unshard.model.progress import CopyStage, TableProgress
 from unshard.model.table import TableName, quote_name
@@ -267,6 +268,10 @@ def _state(row: Sequence[Any]) -> FileState:
 
 SEEN_SECONDS = 1.0
 """So old a look may be that serves another caller."""
+OWN_PACE_SECONDS = 5.0
+"""How often a load looks, whether or not somebody asks."""
+_REST = 20.0
+"""After a look that took long, the time until the next one is so many times as long."""
 
 
 @dataclass(slots=True)
@@ -279,6 +284,11 @@ class SeenStates:
     _until: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
+    @property
+    def last(self) -> Mapping[str, FileState]:
+        """The states of the last look; none before the first."""
+        return self._states
+
     def look(self) -> Mapping[str, FileState]:
         """Return the states; none of them where the load has not begun. Raises TargetError, soon."""
         with self._lock:
@@ -287,6 +297,27 @@ class SeenStates:
                     self._states = self.tables.states(connection) if self.tables.exist(connection) else {}
                 self._until = time.monotonic() + SEEN_SECONDS
             return self._states
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look at a pace of its own within the context: so no more is asked of the target where many want to know."""
+        ended = Event()
+
+        def look() -> None:
+            rest = 0.0
+            while not ended.wait(rest):
+                begun = time.monotonic()
+                with suppress(UnshardError):  # the load meets the same trouble, and decides
+                    self.look()
+                rest = max(OWN_PACE_SECONDS, _REST * (time.monotonic() - begun))
+
+        thread = Thread(target=look, name=f"progress {self.tables.source}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     def forget(self) -> None:
         """Drop the states that are kept: the next `look` reads them from the target."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -158,17 +158,21 @@ class LoadUnit:
         self._seen.forget()
         prepared()
         if begun is not None:
-            self._load(*begun)
+            with self._seen.looking():
+                self._load(*begun)
         result = retrying(self._finish)
         self._seen.forget()
+        with suppress(UnshardError):  # what is shown of the load lacks its end then
+            self._seen.look()
         return result
 
-    def progress(self) -> Progress:
+    def progress(self, *, asks: bool = True) -> Progress:
         """Return how far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
 
-        Tables are counted once `run` has read the folder. Raises TargetError, soon.
+        Tables are counted once `run` has read the folder. Unless it `asks`, what `run` has seen last is told. Raises
+        TargetError, soon.
         """
-        states = self._seen.look()
+        states = self._seen.look() if asks else self._seen.last
         finished = {name for name, state in states.items() if state.finished}
         size = sum(state.size for state in states.values())
         size_done = sum(states[name].size for name in finished)
@@ -184,8 +188,8 @@ class LoadUnit:
         )
 
     def tables(self) -> tuple[TableProgress, ...]:
-        """Return each table's progress, by the same look at the checkpoint as `progress`. Raises TargetError, soon."""
-        states = self._seen.look()
+        """Return each table's progress, as `run` has seen it last. No server is asked."""
+        states = self._seen.last
         return tuple(table_progress(name, files, states, self._rows_of[name]) for name, files in self._files.items())
 
     def _begin(self) -> tuple[Contents, dict[TableName, Way], int] | None:

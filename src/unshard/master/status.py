@@ -8,6 +8,7 @@ from typing import Any
 
 from unshard.api.status import (
     CopyProgress,
+    FigureHistory,
     LogTail,
     ProcessError,
     ProcessResult,
@@ -46,7 +47,7 @@ class Statuses:
         else:
             rows = list(state.subtasks.values())
         names = list(dict.fromkeys(row.source for row in rows)) or list(request.sources)
-        reports = self.reports(names, request.name or None)
+        reports = self.reports(names, request.name or None, asks=True)
         told = "\n".join(map(str, unread(state, names, dict.fromkeys(row.task for row in rows))))
         if request.name or request.more or (request.sources and not request.name):
             return answer((_form(reports[name]) for name in names), told)
@@ -60,11 +61,15 @@ class Statuses:
         ]
         return {"result": True, "msg": told, "tasks": tasks}
 
-    def reports(self, sources: Sequence[str], task: str | None) -> dict[str, SourceReport]:
-        """Return the report of each source, asked of all workers at once; without an answer, what is on record."""
+    def reports(self, sources: Sequence[str], task: str | None, *, asks: bool = False) -> dict[str, SourceReport]:
+        """Return the report of each source, asked of all workers at once; without an answer, what is on record.
+
+        `asks`: by `WorkerLink.fresh_report`.
+        """
         state = self._cluster.state
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            return dict(zip(sources, pool.map(lambda name: self._report(state, name, task), sources), strict=True))
+            told = pool.map(lambda name: self._report(state, name, task, asks=asks), sources)
+            return dict(zip(sources, told, strict=True))
 
     def copy_progress(self, source: str, task: str, life: str, since: int) -> CopyProgress:
         """Return the progress of the copy by table, from the worker of the source. Raises its error, or CLUSTER-015."""
@@ -73,6 +78,13 @@ class Statuses:
             raise ClusterError(_NO_WORKER, Where(source))
         return self._cluster.link(bound.worker).copy_progress(task, life, since, ASK_SECONDS)
 
+    def history(self, source: str) -> FigureHistory:
+        """Return what the source's worker has kept of the figures. Raises its error, or ClusterError CLUSTER-015."""
+        bound = self._cluster.serving(source)
+        if bound is None:
+            raise ClusterError(_NO_WORKER, Where(source))
+        return self._cluster.link(bound.worker).history(ASK_SECONDS)
+
     def log_tail(self, source: str, life: str, after: int) -> LogTail:
         """Return the newest lines of the log of the source's worker. Raises its error, or ClusterError CLUSTER-015."""
         bound = self._cluster.serving(source)
@@ -80,12 +92,13 @@ class Statuses:
             raise ClusterError(_NO_WORKER, Where(source))
         return self._cluster.link(bound.worker).log_tail(life, after, ASK_SECONDS)
 
-    def _report(self, state: State, source: str, task: str | None) -> SourceReport:
+    def _report(self, state: State, source: str, task: str | None, *, asks: bool) -> SourceReport:
         bound = self._cluster.serving(source)
         if bound is None:
             return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         try:
-            found = self._cluster.link(bound.worker).report(task, ASK_SECONDS)
+            link = self._cluster.link(bound.worker)
+            found = link.fresh_report(task, ASK_SECONDS) if asks else link.report(task, ASK_SECONDS)
         except UnshardError as error:
             return _recorded(state, source, task, error)
         if found.source_status.source != source:

@@ -14,7 +14,7 @@ import random
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -26,15 +26,16 @@ from unshard.log import logger
 from unshard.metrics.events import count_relay_exit
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.mysql.connection import Endpoint, session
-from unshard.mysql.flavour import Server, identify
+from unshard.mysql.flavour import BinaryLog, Server, identify
 from unshard.relay.beginning import find_beginning
 from unshard.relay.gtids import GtidTracker
 from unshard.relay.log import EarlierLog, RelayLog, RelayWriter, earlier_log
 from unshard.relay.meta import FolderLock, SubDirectory
 from unshard.retry import pauses
-from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream
+from unshard.source.replica import Begin, FormatCopy, Idle, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest, same_format
 from unshard.source.requirements import check_requirements
+from unshard.source.upstream import StreamSightings, Upstream, read_upstream
 
 Stage = Literal["New", "Running", "Paused", "Stopped"]
 
@@ -113,6 +114,7 @@ class RelayUnit:
         self._gtids: GtidTracker | None = None
         self._received_bytes = 0
         self._timestamp = 0
+        self._sightings = StreamSightings()
 
     def start(self) -> None:
         """Begin in a thread and return at once; no-op while it runs. After an error or a stop it goes on.
@@ -135,6 +137,7 @@ class RelayUnit:
         """
         self._start, self._expected = start, upstream
         self._written = self._sub_directory = self._gtids = None
+        self._sightings = StreamSightings()
 
     def renew(self, source: SourceConfig, endpoint: Endpoint) -> None:
         """Use another configuration of the same source; with another login a running relay connects anew at once."""
@@ -216,6 +219,21 @@ class RelayUnit:
             self._stopped_at,
         )
 
+    def sighting(self) -> Upstream | None:
+        """Return the end of the source's log as the stream shows it; None before it does. Asks no server.
+
+        It is of some time ago where the relay has to catch up, or has no connection: `Upstream.seen` tells.
+        """
+        found, sub_directory = self._sightings.newest, self._sub_directory
+        if found is None or found.logs or sub_directory is None:
+            return found
+        log = RelayLog(self._directory, sub_directory)
+        try:
+            logs = tuple(BinaryLog(name, log.size(name)) for name in log.files())
+        except RelayError:  # a purge is at work
+            return None
+        return replace(found, logs=logs)
+
     def _gtid_text(self) -> str:
         return self._gtids.text if self._gtids else ""
 
@@ -283,6 +301,7 @@ class RelayUnit:
             # once it has written, readers count on what follows, whatever start was asked for
             start = self._start if self._written is None else Location(self._written, self._gtid_text())
             beginning = find_beginning(self._directory, connection, server, self._source, start)
+            self._sightings.connected(read_upstream(connection, server))
         self._server, self._gtids, self._sub_directory = server, beginning.gtids, beginning.sub_directory
         folder = self._directory / str(beginning.sub_directory)
         self._writer = RelayWriter(folder, beginning.file, beginning.end)
@@ -305,6 +324,10 @@ class RelayUnit:
                 self._received_bytes += len(piece.data)
                 self._timestamp = stream.chain.timestamp or self._timestamp
                 self._publish(writer.end)
+                self._sightings.event(Location(writer.end), stream.chain.timestamp)
+            elif isinstance(piece, Idle):
+                if piece.at_end:
+                    self._sightings.at_end(Location(writer.end, self._gtid_text()))
             elif isinstance(piece, Begin):
                 self._begin(writer, piece.position)
             elif isinstance(piece, FormatCopy):

@@ -197,6 +197,7 @@ def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]
         mismatch=mismatch,
         help=helps,
         owner=lock.owner if lock is not None else "",
+        mode="pessimistic",
     )
 
 

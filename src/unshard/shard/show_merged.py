@@ -137,6 +137,7 @@ def _waiting(task: str, group: ShardingGroup, merged: MergedTable | None) -> Unr
         mismatch=conflicts,
         help="; ".join(dict.fromkeys(helps)),
         owner=owner,
+        mode="optimistic",
     )
 
 

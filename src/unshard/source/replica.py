@@ -72,7 +72,12 @@ class ReplicaEvents:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to append: the timeout passed, or a heartbeat came."""
+    """There is nothing to append: the timeout passed, or a heartbeat came.
+
+    `at_end`: a heartbeat, which says that the server's log ends where the stream is.
+    """
+
+    at_end: bool = False
 
 
 Piece = Begin | FormatCopy | ReplicaEvents | Idle
@@ -205,7 +210,7 @@ class ReplicaStream:
             self._fault(packets.BAD_LENGTH)
         kind, artificial = event[4], event[17] & 0x20 or event[13:17] == b"\0\0\0\0"
         if kind in (_HEARTBEAT, _HEARTBEAT_V2):
-            yield Idle()
+            yield Idle(self._ends_here(event))
         elif kind == _ROTATE and artificial:
             self._file, offset = rotate_target(event)
             self.chain.begin(offset)
@@ -217,6 +222,12 @@ class ReplicaStream:
             yield self._append(event)
         elif kind != _GTID_LIST:
             raise self._error("RELAY-006", f"event type {kind}")
+
+    def _ends_here(self, heartbeat: bytes) -> bool:
+        """Return whether a heartbeat is of this place: MariaDB writes one behind 4 GiB before the file's name."""
+        here = self.chain.position
+        written = int.from_bytes(heartbeat[13:17], "little"), int.from_bytes(heartbeat[19:27], "little")
+        return bool(written[0] == here & 0xFFFFFFFF or written[1] == here)
 
     def _append(self, event: bytes) -> ReplicaEvents:
         at, kind = self.position, event[4]

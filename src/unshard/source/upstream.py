@@ -1,6 +1,7 @@
 """The position of a source's binlog: its newest location, and the first transaction at or after a point in time.
 
-The newest location, from which lag is computed, is read on a separate connection, at most every few seconds.
+The newest location, from which lag is computed, is read on a separate connection, at most every few seconds, where
+somebody asks for it. `StreamSightings` takes it from the replica stream, which costs the source nothing.
 `start-time` begins at the first transaction of a time.
 """
 
@@ -28,7 +29,7 @@ class Upstream:
 
     Args:
         location: the newest position. Its GTID set was read just after the position and may contain a little more.
-        logs: the binlog files with their sizes in bytes.
+        logs: the binlog files with their sizes in bytes; those of the relay log where its stream tells the position.
         time: the server's clock just before, in Unix seconds.
         seen: our monotonic clock at that moment.
     """
@@ -62,6 +63,46 @@ def read_upstream(connection: Any, server: Server) -> Upstream | None:
         return None
     newest = Location(Position(logs[-1].name, logs[-1].size), executed_gtids(connection, server))
     return Upstream(newest, logs, float(clock), seen)
+
+
+class StreamSightings:
+    """The end of a source's log as its replica stream shows it. Written by one thread, read by any.
+
+    Two things in a stream tell it. A heartbeat says that the log ends here, now. An event says that at its own time
+    nothing behind it was committed: so the relay of a source that writes all the time knows its end too, and one that
+    has to catch up knows that it does not. Both need the source's clock, which is read when the relay connects.
+    """
+
+    def __init__(self) -> None:
+        self._clock: float | None = None
+        self.newest: Upstream | None = None
+
+    def connected(self, upstream: Upstream | None) -> None:
+        """Take what the source says while the relay connects."""
+        if upstream is not None:
+            self._clock, self.newest = upstream.time - time.monotonic(), upstream
+
+    def at_end(self, location: Location) -> None:
+        """Note that the log ends here now."""
+        if self._clock is not None:
+            self._see(location, self._clock + time.monotonic())
+
+    def event(self, location: Location, timestamp: float) -> None:
+        """Note that the event before `location` has this time (unix seconds; 0: none) of the source's clock."""
+        if self._clock is not None and timestamp:
+            self._see(location, min(timestamp, self._clock + time.monotonic()))
+
+    def _see(self, location: Location, at: float) -> None:
+        """Note that when the source's clock said `at`, nothing behind `location` was committed.
+
+        An earlier sighting of less says the same of its own, later time.
+        """
+        assert self._clock is not None
+        known = self.newest
+        if known is not None and known.location.position > location.position:
+            return
+        at = max(at, known.time) if known is not None else at
+        self.newest = Upstream(location, (), at, at - self._clock)
 
 
 _GTIDS = frozenset({33, 34, 42, 162})

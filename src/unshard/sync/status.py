@@ -55,9 +55,9 @@ class Lag:
             self._as_of = time if self._as_of is None else max(self._as_of, time)
 
     def sighted(self, sighting: Sighting | None) -> None:
-        """Note the source's last answer about its position; None: it can't be asked."""
+        """Note the source's last answer about its position; None: it can't be asked. An older one changes nothing."""
         self._away = sighting is None
-        if sighting is None or sighting == self._newest:
+        if sighting is None or (self._newest is not None and sighting.seen <= self._newest.seen):
             return
         if self._ahead and self._ahead[-1].position == sighting.position:
             self._ahead.pop()

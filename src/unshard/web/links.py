@@ -14,7 +14,7 @@ import httpx
 from pydantic import ValidationError
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, PurgeWish
-from unshard.api.status import CopyProgress, LogTail, SourceReport
+from unshard.api.status import CopyProgress, FigureHistory, LogTail, SourceReport
 from unshard.config.listener import LinkSecurity, Role
 from unshard.errors import ClusterError, error_from_dict
 from unshard.web.tls import http_client
@@ -125,7 +125,14 @@ class HttpWorkerLink:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         """As `WorkerLink`. Raises ClusterError where the worker does not answer, or in a form of another version."""
-        asked: dict[str, Any] = {"seconds": seconds} | ({"task": task} if task is not None else {})
+        return self._report(task, seconds, {})
+
+    def fresh_report(self, task: str | None, seconds: float) -> SourceReport:
+        """As `WorkerLink`. Raises as `report`."""
+        return self._report(task, seconds, {"asks": True})
+
+    def _report(self, task: str | None, seconds: float, more: dict[str, Any]) -> SourceReport:
+        asked: dict[str, Any] = {"seconds": seconds, **more} | ({"task": task} if task is not None else {})
         answer = self._call("GET", "/worker/v1/report", seconds, params=asked)
         try:
             return SourceReport.model_validate_json(answer.content)
@@ -138,6 +145,14 @@ class HttpWorkerLink:
         answer = self._call("GET", "/worker/v1/copy-progress", seconds, params=asked)
         try:
             return CopyProgress.model_validate_json(answer.content)
+        except ValidationError:
+            raise self._silent("its answer is in a form of another version of unshard") from None
+
+    def history(self, seconds: float) -> FigureHistory:
+        """As `WorkerLink`. Raises ClusterError where the worker does not answer, or in a form of another version."""
+        answer = self._call("GET", "/worker/v1/history", seconds)
+        try:
+            return FigureHistory.model_validate_json(answer.content)
         except ValidationError:
             raise self._silent("its answer is in a form of another version of unshard") from None
 

@@ -155,11 +155,25 @@ def _passed_on(text: str, master: str, address: str) -> Caller:
     return Caller(name[:64], Role(role), address, via=master)
 
 
-def _from_elsewhere(headers: Mapping[str, str], *, loopback: bool) -> bool:
-    host = headers.get("host", "")
+def is_foreign(headers: Mapping[str, str]) -> bool:
+    """Return whether a page of another site makes a browser send the request.
+
+    A request with an `Origin` comes from the page of that address. A proxy puts another `Host` into it, as nginx does
+    unless it is told; but the browser itself says beside it how the two are related, to every address that a page can
+    trust: https, and this machine. No page can change what it says.
+    """
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is None:
+        return False
+    if related := headers.get("sec-fetch-site"):
+        return related != "same-origin"
+    return urlsplit(origin).netloc != headers.get("host", "")
+
+
+def _from_elsewhere(headers: Mapping[str, str], *, loopback: bool) -> bool:
+    if is_foreign(headers):
         return True
+    host = headers.get("host", "")
     name = urlsplit(f"//{host}").hostname or ""
     return loopback and name != "localhost" and not _is_loopback(name)
 

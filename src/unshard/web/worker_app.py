@@ -33,8 +33,10 @@ def worker_app(
     def report(
         task: Annotated[str | None, Query(max_length=512)] = None,
         seconds: Annotated[float, Query(gt=0, le=LONGEST_REPORT_SECONDS)] = 5.0,
+        asks: bool = False,
     ) -> dict[str, Any]:
-        return worker.report(task, seconds).model_dump(mode="json", by_alias=True)
+        told = worker.fresh_report(task, seconds) if asks else worker.report(task, seconds)
+        return told.model_dump(mode="json", by_alias=True)
 
     @app.get("/worker/v1/copy-progress")
     @needs(Role.MASTER)
@@ -46,6 +48,11 @@ def worker_app(
     ) -> Response:
         found = worker.copy_progress(task, life, since, seconds)
         return Response(found.model_dump_json(by_alias=True), media_type="application/json")
+
+    @app.get("/worker/v1/history")
+    @needs(Role.MASTER)
+    def history(seconds: Annotated[float, Query(gt=0, le=LONGEST_REPORT_SECONDS)] = 5.0) -> Response:
+        return Response(worker.history(seconds).model_dump_json(by_alias=True), media_type="application/json")
 
     @app.get("/worker/v1/log-tail")
     @needs(Role.MASTER)

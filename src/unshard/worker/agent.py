@@ -26,7 +26,7 @@ from secrets import token_hex
 from threading import Event, Lock, Thread
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, MasterLink, PurgeWish
-from unshard.api.status import MOST_LINES, CopyProgress, LogLine, LogTail, SourceReport
+from unshard.api.status import MOST_LINES, CopyProgress, FigureHistory, LogLine, LogTail, SourceReport
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.log.lines import RING, LogRing
@@ -95,15 +95,27 @@ class Agent:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, 085 and 091 for an unread one."""
+        return self._report(task, seconds, asks=False)
+
+    def fresh_report(self, task: str | None, seconds: float) -> SourceReport:
+        """As `WorkerLink`. Raises as `report`."""
+        return self._report(task, seconds, asks=True)
+
+    def _report(self, task: str | None, seconds: float, *, asks: bool) -> SourceReport:
         del seconds  # what it says, it knows
         if self._refusal is not None:
             raise self._refusal
-        return self._serving().report(task)
+        return self._serving().report(task, asks=asks)
 
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
-        """As `WorkerLink`. Raises ClusterError CLUSTER-023, and TargetError where a load's target does not answer."""
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023."""
         del seconds
         return self._serving().copy_progress(task, life, since)
+
+    def history(self, seconds: float) -> FigureHistory:
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023."""
+        del seconds
+        return self._serving().history.told()
 
     def log_tail(self, life: str, after: int, seconds: float) -> LogTail:
         """As `WorkerLink`."""

@@ -34,7 +34,6 @@ from unshard.model.table import TableName
 from unshard.operate.validation import validation_form
 from unshard.relay import unit as relay_unit
 from unshard.source.upstream import Upstream
-from unshard.sync import status as sync_status
 from unshard.worker.status import SubtaskStatus
 
 UNITS: Mapping[str, UnitName] = {
@@ -61,16 +60,24 @@ def process_error(error: UnshardError, now: datetime) -> ProcessError:
 
 
 def subtask_form(
-    name: str, stage: Stage, worked: str, result: ProcessResult | None, reading: SubtaskStatus
+    name: str,
+    stage: Stage,
+    worked: str,
+    result: ProcessResult | None,
+    reading: SubtaskStatus,
+    since: datetime | None = None,
 ) -> SubTaskStatus:
-    """Return the status of one task on the source. `worked` is the unit that it came to last."""
+    """Return the status of one task on the source. `worked` is the unit that it came to last.
+
+    `since`: when it came to this stage and unit.
+    """
     dump = load = sync = None
     if reading.progress is not None and worked == "dump":
         dump = dump_form(reading.progress, reading.unit_seconds)
     elif reading.progress is not None:
         load = load_form(reading.progress, reading.unit_seconds)
     elif reading.sync is not None:
-        sync = sync_form(reading.sync, reading.upstream, reading.unit_seconds, reading.backlog_bytes)
+        sync = sync_form(reading)
     groups = sync.unresolved_groups if sync is not None else ()
     return SubTaskStatus(
         name=name,
@@ -83,6 +90,7 @@ def subtask_form(
         unresolvedDDLLockID=next((f"{name}-{group.target}" for group in groups if group.owner), ""),
         validation=_validation(name, reading),
         note=reading.note,
+        since=since.isoformat(timespec="seconds") if since is not None else "",
     )
 
 
@@ -119,15 +127,15 @@ def load_form(progress: Progress, seconds: float) -> LoadStatus:
     )
 
 
-def sync_form(
-    reading: sync_status.SyncReading, upstream: Upstream | None, seconds: float, backlog: int | None
-) -> SyncStatus:
-    """Return the figures of the sync: `totalTps`, `totalRps` are averages of this run.
+def sync_form(status: SubtaskStatus) -> SyncStatus:
+    """Return the figures of a subtask that syncs: `totalTps`, `totalRps` are averages of this run.
 
     Events are row changes, as in DM.
     """
-    newest = upstream.location if upstream is not None else None
-    lag = reading.lag_seconds
+    reading, seconds = status.sync, status.unit_seconds
+    assert reading is not None
+    newest = status.upstream.location if status.upstream is not None else None
+    lag, backlog = reading.lag_seconds, status.backlog_bytes
     return SyncStatus(
         total_events=reading.rows,
         total_tps=_rate(reading.rows, seconds),
@@ -136,7 +144,7 @@ def sync_form(
         master_binlog_gtid=newest.gtid if newest is not None else "",
         syncer_binlog=place(reading.location),
         syncer_binlog_gtid=reading.location.gtid if reading.location is not None else "",
-        synced=backlog == 0 and not reading.groups,
+        synced=backlog == 0 and not status.backlog_at_least and not reading.groups,
         unresolved_groups=reading.groups,
         blockingDDLs=next((group.ddls for group in reading.groups if group.ddls), ()),
         blockDDLOwner=next((group.owner for group in reading.groups if group.owner), ""),
@@ -146,6 +154,7 @@ def sync_form(
         total_rps=_rate(reading.rows, seconds),
         recent_rps=round(reading.rows_per_second),
         backlog_bytes=backlog,
+        backlog_at_least=status.backlog_at_least,
         safe_mode=reading.safe_mode,
         doing=reading.doing,
         batches=sum(reading.batch_seconds.counts) if reading.batch_seconds is not None else 0,

@@ -33,6 +33,7 @@ from unshard.relay.backfill import Backfill
 from unshard.relay.beginning import file_with_gtids
 from unshard.relay.log import EarlierLog, RelayLog
 from unshard.relay.unit import RelayUnit, RelayUnitStatus
+from unshard.source.upstream import Upstream
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 
 
@@ -269,6 +270,10 @@ class RelayReader:
         if unit is None:
             return None
         return replace(unit.status(), stage="Paused") if self.shared.wanted is Stage.PAUSED else unit.status()
+
+    def sighting(self) -> Upstream | None:
+        """As the unit's; None before it has joined a relay, and once that follows another server."""
+        return self._unit.sighting() if self._unit is not None and self.shared.unit is self._unit else None
 
     @property
     def _following(self) -> RelayUnit:

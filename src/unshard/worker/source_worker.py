@@ -36,6 +36,7 @@ from unshard.relay.purge import PurgeLimits
 from unshard.spark.lazy import LazySession
 from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
+from unshard.worker.history import FigureRing
 from unshard.worker.purging import Followers, Purger
 from unshard.worker.report import process_error, relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
@@ -79,7 +80,8 @@ class RefusedSubtask:
     def form(self) -> SubTaskStatus:
         """Return the status in the form of `query-status`."""
         result = ProcessResult(errors=(self.error,), detail="goes on by itself once its order can be read")
-        return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result)
+        since = self.since.isoformat(timespec="seconds")
+        return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result, since=since)
 
 
 Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]
@@ -121,6 +123,7 @@ class SourceWorker:
     subtasks: dict[str, SubtaskRunner] = field(default_factory=dict)
     refused: dict[str, RefusedSubtask] = field(default_factory=dict)
     purger: Purger = field(default_factory=Purger)
+    history: FigureRing = field(default_factory=FigureRing)
     _watch: UpstreamWatch = field(init=False)
     _closing: bool = False
     _last: tuple[SubtaskBrief, ...] = ()
@@ -172,6 +175,7 @@ class SourceWorker:
         self.relay.tick()
         if not (self._alone or self._closing):  # `_followers` would refuse it
             self.purger.tick(self.relay, self._followers)
+        self.history.keep(self.subtasks)
         for task, hosted in tuple(self.subtasks.items()):
             if not (self._alone and hosted.stage is Stage.PAUSED):  # nothing goes on that has to claim the source
                 hosted.tick()
@@ -218,14 +222,16 @@ class SourceWorker:
         runs = tuple(hosted.brief() for name, hosted in self.subtasks.items() if name not in self.refused)
         return (*runs, *(one.brief() for one in self.refused.values()))
 
-    def report(self, task: str | None) -> SourceReport:
-        """Return the present state: of all tasks, or of one."""
-        now, upstream = datetime.now(UTC), self._watch.look()
+    def report(self, task: str | None, *, asks: bool = False) -> SourceReport:
+        """Return the present state: of all tasks, or of one. No server is asked anything unless it `asks`."""
+        now, upstream = datetime.now(UTC), self._watch.look() if asks else None
         relay = relay_form(self.relay.stage, self.relay.reading(), upstream, now)
         status = SourceStatus(source=self.source.source_id, worker=self.means.worker, relay_status=relay)
         refused = {name: one.form() for name, one in self.refused.items()}
         told = {
-            name: subtask_form(name, hosted.stage, hosted.worked, hosted.result(), hosted.reading())
+            name: subtask_form(
+                name, hosted.stage, hosted.worked, hosted.result(), hosted.reading(asks=asks), hosted.since
+            )
             for name, hosted in self.subtasks.items()
             if task in (None, name) and name not in refused
         }

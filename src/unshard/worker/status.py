@@ -58,6 +58,7 @@ class SubtaskStatus:
     """One reading of one source's subtask. `progress` is there while it dumps or loads, `sync` while it follows.
 
     `upstream` is how far the source was when it was asked last; None: it can't be.
+    `backlog_at_least`: the source may have more, because its relay has to catch up itself.
     `copied` are the dump and the load of this run that are over, each as it ended.
     `note` says what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
     `waits` is there while it waits for an error to pass, `validation` where its rows are validated.
@@ -70,6 +71,7 @@ class SubtaskStatus:
     progress: Progress | None = None
     sync: SyncReading | None = None
     backlog_bytes: int | None = None
+    backlog_at_least: bool = False
     upstream: Upstream | None = None
     note: str = ""
     copied: tuple[SubtaskStatus, ...] = ()
@@ -136,6 +138,8 @@ def towards(stage: Stage, wanted: Stage) -> StageEvent | None:
 
 
 REFRESH_SECONDS = 2.0
+OWN_PACE_SECONDS = 10.0
+"""How often the target is asked what holds up a step that takes long, where nobody asks for a status."""
 WAIT_SECONDS = 0.2
 """How long a look waits: a source that writes a large transaction to its binlog answers nobody meanwhile."""
 SLOW_SECONDS = 5.0
@@ -160,14 +164,18 @@ class _Watch(Generic[Seen]):
         Takes WAIT_SECONDS at most: a server that is slow to answer doesn't hold up what is shown of others.
         """
         with self._looking:
-            if self._asking is None and time.monotonic() >= self._due:
-                self._asking = Thread(target=self._ask, name="watch", daemon=True)
-                self._asking.start()
+            self._start()
             if self._asking is not None:
                 self._asking.join(WAIT_SECONDS)
-                if not self._asking.is_alive():
-                    self._asking = None
             return self._seen
+
+    def _start(self) -> None:
+        """Begin to ask where that is due."""
+        if self._asking is not None and not self._asking.is_alive():
+            self._asking = None
+        if self._asking is None and time.monotonic() >= self._due:
+            self._asking = Thread(target=self._ask, name="watch", daemon=True)
+            self._asking.start()
 
     def _ask(self) -> None:
         self._seen = self._look()
@@ -196,12 +204,26 @@ class TargetWatch(_Watch[tuple[float, str]]):
     store: CheckpointStore
     step: float = field(default=0.0, init=False)
 
-    def note(self, begun: float) -> str:
-        """Return why the step that began at `begun` (monotonic) takes so long; "" where it waits for nothing."""
+    def begin(self, begun: float) -> None:
+        """Ask why the step that began at `begun` takes so long, every OWN_PACE_SECONDS, and wait for no answer."""
+        now, due = time.monotonic(), self._due + OWN_PACE_SECONDS - REFRESH_SECONDS
+        if now - begun >= SLOW_SECONDS and now >= due and self._looking.acquire(blocking=False):
+            try:
+                self.step = begun
+                self._start()
+            finally:
+                self._looking.release()
+
+    def note(self, begun: float, *, asks: bool = True) -> str:
+        """Return why the step that began at `begun` (monotonic) takes so long; "" where it waits for nothing.
+
+        Unless it `asks`, as far as that is known.
+        """
         if time.monotonic() - begun < SLOW_SECONDS:
             return ""
-        self.step = begun
-        step, why = self.look() or (begun, "")
+        if asks:
+            self.step = begun
+        step, why = (self.look() if asks else self._seen) or (begun, "")
         return "; ".join(part for part in (self.store.failed, why if step == begun else "") if part)
 
     def _look(self) -> tuple[float, str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from threading import Event, Thread
 from typing import Protocol
@@ -30,8 +31,9 @@ from unshard.model.position import Location
 from unshard.model.progress import TableProgress
 from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayUnitStatus
 from unshard.retry import pauses
+from unshard.source.upstream import Upstream
 from unshard.sync.source_log.reader import Relay
-from unshard.sync.status import Sighting
+from unshard.sync.status import FRESH_SECONDS, Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.validation.on_demand import OnDemandValidator
@@ -58,6 +60,9 @@ class SubtaskRelay(Relay, Protocol):
     def status(self) -> RelayUnitStatus | None:
         """Return the present state; None where no server is followed yet. Takes little time."""
 
+    def sighting(self) -> Upstream | None:
+        """Return the end of the source's log as the relay's stream shows it, without asking a server."""
+
 
 @dataclass(slots=True)
 class Subtask:
@@ -65,7 +70,7 @@ class Subtask:
 
     Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first.
     `copies` once it has entered the dump or the load: the dump is on this worker's disk. While `alone` it doesn't claim
-    the source again, whoever has it by now.
+    the source again, whoever has it by now. `since` (monotonic) and `entered` (UTC): when it came to its unit.
     """
 
     source: str
@@ -86,6 +91,7 @@ class Subtask:
     broken_off: bool = False
     alone: bool = False
     since: float = field(default_factory=time.monotonic)
+    entered: datetime = field(default_factory=lambda: datetime.now(UTC))
     copied: tuple[SubtaskStatus, ...] = ()
     copied_tables: tuple[TableProgress, ...] = ()
 
@@ -126,25 +132,30 @@ class Subtask:
         if self.unit == "sync":
             self.interrupt_sync()
 
-    def status(self) -> SubtaskStatus:
+    def status(self, *, asks: bool = True) -> SubtaskStatus:
         """Return the status of the unit that runs, also after its end, whether stopped or failed.
 
-        The source goes on meanwhile.
+        The source goes on meanwhile. Unless it `asks`, no server is asked anything: what is known is told.
         """
-        return replace(self._reading(), copied=self.copied)
+        return replace(self._reading(asks=asks), copied=self.copied)
 
-    def _reading(self) -> SubtaskStatus:
+    def look_around(self) -> None:
+        """Ask the target what holds up a step that takes long, if that is due, and wait for no answer."""
+        if (begun := self._step_in_target()) and self.target_watch is not None:
+            self.target_watch.begin(begun)
+
+    def _reading(self, *, asks: bool) -> SubtaskStatus:
         seconds = time.monotonic() - self.since
         if self.unit == "dump" and self.dump is not None:
             return SubtaskStatus(self.source, "dump", seconds, progress=self.dump.progress())
         if self.unit == "load" and self.load is not None:
-            return self._loading(self.load, seconds)
+            return self._loading(self.load, seconds, asks=asks)
         if self.sync is not None and self.sync.meter.location is not None:
-            return self._following(self.sync, seconds)
-        return SubtaskStatus(self.source, self.unit, seconds, note=self._note())
+            return self._following(self.sync, seconds, asks=asks)
+        return SubtaskStatus(self.source, self.unit, seconds, note=self._note(asks=asks))
 
     def tables(self) -> tuple[TableProgress, ...]:
-        """Return each table's progress in the copy, also after its end. Raises TargetError, soon, while it loads."""
+        """Return each table's progress in the copy, also after its end, as it is known. No server is asked."""
         if self.unit == "dump" and self.dump is not None:
             return self.dump.tables()
         if self.unit == "load" and self.load is not None:
@@ -207,18 +218,21 @@ class Subtask:
                     self.validation.end()
                 forgetting.join()
 
-    def _loading(self, load: LoadUnit, seconds: float) -> SubtaskStatus:
+    def _loading(self, load: LoadUnit, seconds: float, *, asks: bool) -> SubtaskStatus:
         try:
-            return SubtaskStatus(self.source, "load", seconds, progress=load.progress())
+            return SubtaskStatus(self.source, "load", seconds, progress=load.progress(asks=asks))
         except UnshardError:  # the load meets the same trouble, and decides
             return SubtaskStatus(self.source, "load", seconds, note="the target does not answer")
 
-    def _following(self, sync: SyncUnit, seconds: float) -> SubtaskStatus:
-        upstream = self.watch.look() if self.watch is not None else None
-        sighting = None
+    def _following(self, sync: SyncUnit, seconds: float, *, asks: bool) -> SubtaskStatus:
+        if asks:
+            upstream = self.watch.look() if self.watch is not None else None
+        else:
+            upstream = self.relay.sighting() if self.relay is not None else None
+        now, sighting = time.monotonic(), None
         if upstream is not None:
             sighting = Sighting(upstream.location.position, upstream.time, upstream.seen)
-        reading = sync.meter.read(time.monotonic(), sighting)
+        reading = sync.meter.read(now, sighting)
         backlog = None
         if upstream is not None and reading.location is not None:
             backlog = upstream.backlog_bytes(reading.location.position)
@@ -228,20 +242,28 @@ class Subtask:
             seconds,
             sync=reading,
             backlog_bytes=backlog,
+            backlog_at_least=upstream is not None and now - upstream.seen > FRESH_SECONDS,
             upstream=upstream,
-            note=self._note(),
+            note=self._note(asks=asks),
             validation=self.validation.reading() if self.validation is not None else None,
         )
 
-    def _note(self) -> str:
-        return self._target_note() or self._relay_note()
+    def _note(self, *, asks: bool) -> str:
+        return self._target_note(asks=asks) or self._relay_note()
 
-    def _target_note(self) -> str:
+    def _target_note(self, *, asks: bool) -> str:
         """Return the reason why the current step waits in the target; "" for none."""
-        if self.sync is None or self.unit != "sync" or self.sync.meter.doing == "stopped":
+        begun = self._step_in_target()
+        if not begun or self.sync is None:
             return ""
-        begun = max(self.since, self.sync.meter.step_since)
-        return self.sync.store.waits or (self.target_watch.note(begun) if self.target_watch is not None else "")
+        note = self.target_watch.note(begun, asks=asks) if self.target_watch is not None else ""
+        return self.sync.store.waits or note
+
+    def _step_in_target(self) -> float:
+        """Return when the current step of the sync has begun (monotonic); 0 where it does not run."""
+        if self.sync is None or self.unit != "sync" or self.sync.meter.doing == "stopped":
+            return 0.0
+        return max(self.since, self.sync.meter.step_since)
 
     def _relay_note(self) -> str:
         """Return a note on an exceptional state of the relay, while its log is followed; "" for none."""
@@ -297,19 +319,13 @@ class Subtask:
 
     def _over(self) -> None:
         """Keep what the copying unit has come to, and log it."""
-        reading, self.copied_tables = self._reading(), self._last_tables()
+        reading, self.copied_tables = self._reading(asks=True), self.tables()
         self.copied += (reading,)
         counts = {} if (done := reading.progress) is None else {"rows": done.rows_done, "tables": done.tables_done}
         seconds = round(reading.unit_seconds, 1)
         logger("subtask", source=self.source).info("unit is over", unit=reading.unit, seconds=seconds, **counts)
 
-    def _last_tables(self) -> tuple[TableProgress, ...]:
-        try:
-            return self.tables()
-        except UnshardError:  # as in `_loading`; the copy itself is over
-            return ()
-
     def _enter(self, unit: str) -> None:
-        self.unit, self.since = unit, time.monotonic()
+        self.unit, self.since, self.entered = unit, time.monotonic(), datetime.now(UTC)
         if unit in ("dump", "load", "sync"):
             self.worked, self.copies = unit, unit != "sync"

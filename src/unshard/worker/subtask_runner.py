@@ -53,6 +53,7 @@ class SubtaskRunner:
     fault: BaseException | None = None
     canceled: bool = False
     resumption: Resumption = field(default_factory=Resumption)
+    _changed_at: datetime = field(default_factory=utc_now)
     _detail: str = ""
     _dump_elsewhere: str = ""
     _waited: WaitingSubtask | None = None
@@ -124,6 +125,8 @@ class SubtaskRunner:
                     self._say(status.StageEvent.RESUME)
             elif self.stage is Stage.RUNNING:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
+                if self.subtask is not None:
+                    self.subtask.look_around()
 
     def close(self, *, graceful: bool = True) -> None:
         """Stop it, and cancel its batch at once where not `graceful`. Returns at once; `ended` says when it is over."""
@@ -144,16 +147,16 @@ class SubtaskRunner:
         """True if no thread of a run is alive."""
         return self._thread is None or not self._thread.is_alive()
 
-    def reading(self) -> SubtaskStatus:
-        """Return the present status; before the first run there is nothing but a note."""
+    def reading(self, *, asks: bool = True) -> SubtaskStatus:
+        """Return the present status; before the first run there is nothing but a note. `asks`: as `Subtask.status`."""
         subtask = self.subtask
-        status = subtask.status() if subtask is not None else SubtaskStatus(self.source, "starting")
+        status = subtask.status(asks=asks) if subtask is not None else SubtaskStatus(self.source, "starting")
         with self._lock:
             waits = self.stage is Stage.PAUSED and not self.canceled and self.resumption.due is not None
             return replace(status, waits=self._waited if waits else None, waited=self._waited)
 
     def copy_progress(self, life: str, since: int) -> CopyProgress:
-        """Return the tables whose copy has advanced after `since`. Raises TargetError, soon, while it loads."""
+        """Return the tables whose copy has advanced after `since`, as far as is known. No server is asked."""
         with self._lock:
             if self._copied is None:
                 self._copied = CopiedTables(Router(self.config.routes, self.config.case_sensitive).route)
@@ -174,6 +177,14 @@ class SubtaskRunner:
                 dump_at=self._dump_at(),
                 lost_dump=self._lost_dump,
             )
+
+    @property
+    def since(self) -> datetime:
+        """The time at which it came to its stage, or while it runs to its unit."""
+        with self._lock:
+            if self.stage is not Stage.RUNNING or self.subtask is None:
+                return self._changed_at
+            return max(self._changed_at, self.subtask.entered)
 
     @property
     def worked(self) -> str:
@@ -239,6 +250,7 @@ class SubtaskRunner:
         before, self.stage = self.stage, status.after(self.stage, event)
         if self.stage is before:
             return
+        self._changed_at = utc_now()
         self._log.info("stage", was=before.value, now=self.stage.value)
         if event in (status.StageEvent.PAUSE, status.StageEvent.STOP):
             self.canceled = self.order.stage is not Stage.RUNNING

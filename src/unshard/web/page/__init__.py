@@ -6,7 +6,11 @@
 | `endpoints` | the routes of the page |
 | `reader` | one reader of the cluster's state for all browsers |
 | `figures` | the figures that it reads, as frozen values |
+| `reported` | figures made of the workers' reports |
+| `restored` | figures of the past that the workers have kept |
 | `trends` | the lag and the times of steps over the last hours |
+| `concerns` | what is not fine in the figures |
+| `verdict` | the headline: a sentence for each of these |
 | `copying` | the copy by table |
 | `log_watch` | the newest lines of the log |
 | `validation` | the rows that continuous validation finds to differ |

@@ -11,7 +11,7 @@ from threading import Lock
 from unshard.api.status import CopyProgress, TableCopy
 from unshard.errors import UnshardError
 from unshard.model.progress import CopyStage
-from unshard.web.page.figures import duration
+from unshard.web.page.figures import time_left
 
 WATCHED_SECONDS = 15.0
 KEPT_SECONDS = 900.0
@@ -48,7 +48,7 @@ class CopiedTable:
         if not self.rate or not self.copy.rows_about or self.copy.rows >= self.copy.rows_about:
             return ""
         left = (self.copy.rows_about - self.copy.rows) / self.rate
-        return f"{duration(0.8 * left)} to {duration(1.3 * left)}"
+        return time_left(0.8 * left, 1.3 * left)
 
 
 @dataclass(frozen=True, slots=True)

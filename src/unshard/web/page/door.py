@@ -16,7 +16,7 @@ from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from threading import Lock
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -25,12 +25,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from unshard.web.page.reader import StateReader
 from unshard.web.page.render import page_root, rendered
-from unshard.web.tokens import CERTIFICATE, Access
+from unshard.web.tokens import CERTIFICATE, Access, is_foreign
 
 PAGE = "/ui"
 CSRF = "unshard.csrf"
 """Key of the CSRF token of a request in an ASGI scope."""
 LOGGED_IN = "unshard.logged_in"
+STILL_IN = "unshard.still_in"
+"""Key of a function in an ASGI scope: whether the caller of a request that lasts may still be answered."""
 COOKIE = "unshard_session"
 SESSION_SECONDS = 12 * 3600.0
 MOST_SESSIONS = 1000
@@ -126,7 +128,7 @@ class PageDoor:
             return Response(status_code=204 if self._reader.leads() else 503, headers=anybody)
         if path.startswith(f"{PAGE}/static/") and method in ("GET", "HEAD"):
             return _static(path.removeprefix(f"{PAGE}/static/"), request.headers)
-        if method == "POST" and _is_foreign(request.headers):
+        if method == "POST" and is_foreign(request.headers):
             return self._refused(request, 403, "The request comes from a page of another site.")
         if path == f"{PAGE}/login":
             return await self._login(request)
@@ -152,7 +154,14 @@ class PageDoor:
             if path == f"{PAGE}/logout":
                 self._sessions.close(session)
                 return _see_other("login", f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
-        return {**scope, CSRF: csrf, LOGGED_IN: bool(token)}, receive
+
+        def still_in() -> bool:
+            if self._access is None or by_header:
+                return True
+            known = self._sessions.token(session) if token else ""
+            return bool(known or not token) and self._access.find(known, certificate) is not None
+
+        return {**scope, CSRF: csrf, LOGGED_IN: bool(token), STILL_IN: still_in}, receive
 
     async def _login(self, request: Request) -> Response:
         if request.method != "POST":
@@ -161,7 +170,8 @@ class PageDoor:
         if self._access is None or not token or self._access.find(token, "") is None:
             return self._form(request, 401, "This token is not known here, or has expired.")
         session = self._sessions.open(token)
-        secure = "; Secure" if request.url.scheme == "https" else ""
+        ended_before = request.headers.get("origin", "").startswith("https://")  # by a proxy
+        secure = "; Secure" if request.url.scheme == "https" or ended_before else ""
         cookie = f"{COOKIE}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS:.0f}{secure}"
         return _see_other("./", cookie)
 
@@ -204,11 +214,6 @@ def _cookie(request: Request) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
-
-
-def _is_foreign(headers: Headers) -> bool:
-    origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host", "")
 
 
 def _see_other(where: str, cookie: str = "") -> Response:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from unshard.config.listener import Role
 from unshard.errors import UnshardError
@@ -17,11 +18,10 @@ from unshard.web.answers import SIGNED
 from unshard.web.guard import by_whom, needs
 from unshard.web.page.actions import ACTIONS, PageAction, is_under_way
 from unshard.web.page.door import PAGE
-from unshard.web.page.figures import ClusterFigures, Health
 from unshard.web.page.log_watch import LEVELS, log_text, shown_lines
 from unshard.web.page.reader import Snapshot, StateReader
 from unshard.web.page.route_reader import route_values
-from unshard.web.page.screens import PageRoute, PageScreens, form_fields, paged
+from unshard.web.page.screens import KeptTexts, PageRoute, PageScreens, form_fields, paged
 from unshard.web.page.task_files import (
     DRAFT_STEPS,
     MODES,
@@ -32,6 +32,7 @@ from unshard.web.page.task_files import (
     new_task_values,
 )
 from unshard.web.page.validation import ROWS_A_PAGE, STATES, validation_values
+from unshard.web.page.verdict import headline, of_task, shortened
 from unshard.web.tokens import CALLER
 
 HISTORY_MINUTES = 120
@@ -51,7 +52,12 @@ def page_routes(master: Master, reader: StateReader) -> APIRouter:
     def task(task: str, request: Request) -> Response:
         minutes = request.query_params.get("minutes", "")
         shown = int(minutes) if minutes in RANGES else HISTORY_MINUTES
-        return screens.show(request, "task.html", lambda now: {**screens.task(task)(now), "range_minutes": shown})
+
+        def make(now: Snapshot) -> dict[str, Any]:
+            told = screens.task(task)(now)
+            return {**told, "range_minutes": shown, "concerns": of_task(now.concerns, told["task"])}
+
+        return screens.show(request, "task.html", make)
 
     @router.get("/tasks/{task}/tables")
     @needs(Role.VIEWER)
@@ -138,17 +144,21 @@ def page_routes(master: Master, reader: StateReader) -> APIRouter:
         told = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name, safe='')}.log"}
         return PlainTextResponse(text, headers=told)
 
+    charts = KeptTexts()
+
     @router.get("/tasks/{task}/steps")
     @needs(Role.VIEWER)
     def steps(task: str) -> Response:
         screens.snapshot()
-        return JSONResponse(reader.step_history(task))
+        text = charts.get(reader.points_kept, ("steps", task), lambda: json.dumps(reader.step_history(task)))
+        return Response(text, media_type="application/json")
 
     @router.get("/tasks/{task}/history")
     @needs(Role.VIEWER)
     def history(task: str) -> Response:
         screens.snapshot()
-        return JSONResponse(reader.history(task))
+        text = charts.get(reader.points_kept, ("history", task), lambda: json.dumps(reader.history(task)))
+        return Response(text, media_type="application/json")
 
     @router.get("/tasks/{task}/config")
     @needs(Role.VIEWER)
@@ -205,17 +215,25 @@ def page_routes(master: Master, reader: StateReader) -> APIRouter:
     async def stream(request: Request) -> Response:
         return await screens.stream(request)
 
+    @router.get("/do/binlog")
+    @needs(ACTIONS["binlog-skip"].role)
+    def binlog(request: Request) -> Response:
+        """Lead to the form of the operator that is asked for."""
+        op = request.query_params.get("op", "")
+        name = f"binlog-{op}" if f"binlog-{op}" in ACTIONS else "binlog-skip"
+        return Response(status_code=303, headers={"Location": f"{name}?{request.url.query}"})
+
     for action in ACTIONS.values():
         _add_action(router, master, reader, screens, action)
     return router
 
 
 def _add_screen(router: APIRouter, screens: PageScreens, path: str, template: str) -> None:
-    def whole(now: Snapshot) -> Health:
-        return verdict(now.figures, read=bool(now.at), trouble=now.trouble)
-
     def endpoint(request: Request) -> Response:
-        return screens.show(request, f"{template}.html", lambda now: {"verdict": whole(now)})
+        def make(now: Snapshot) -> dict[str, Any]:
+            return {"verdict": headline(now.concerns, now.figures), "told": shortened(now.concerns)}
+
+        return screens.show(request, f"{template}.html", make)
 
     endpoint.__name__ = f"page_{template}"
     router.get(path)(needs(Role.VIEWER)(endpoint))
@@ -227,10 +245,12 @@ def _add_action(
     path = f"/do/{action.name}"
 
     def page(request: Request, given: dict[str, str], status: int = 200, **more: Any) -> Response:
-        given = {**action.defaults, **given}
+        now = screens.snapshot()
+        given = {**given, **action.filled(given, now.figures.free_workers)}
         values = {"action": action, "given": given, "command": action.equal_command(given), "answer": None, **more}
         values["under_way"] = values["answer"] is not None and is_under_way(values["answer"])
-        return HTMLResponse(screens.render(request, "action.html", now=screens.snapshot(), **values), status)
+        values |= {"workers": now.figures.free_workers, "beside": [ACTIONS[name] for name in action.beside]}
+        return HTMLResponse(screens.render(request, "action.html", now=now, **values), status)
 
     def ask(request: Request) -> Response:
         return page(request, dict(request.query_params))
@@ -258,40 +278,3 @@ def _add_action(
     ask.__name__, act.__name__ = f"ask_{action.name}".replace("-", "_"), f"do_{action.name}".replace("-", "_")
     router.get(path)(needs(action.role)(ask))
     router.post(path)(needs(action.role)(act))
-
-
-def verdict(figures: ClusterFigures, *, read: bool, trouble: str) -> Health:
-    """Return the first line of the overview: that all is fine, else the worst of what is not. Pure.
-
-    `read`: whether the cluster has been read at all. `trouble`: why the figures are not those of now.
-    """
-    if not read:
-        return Health("unknown", "The state of the cluster is unknown")
-    lost, wrong = figures.lost_workers, len(figures.all_troubles)
-    differing, locks = figures.differing, len(figures.locks)
-    kinds = [task.health.kind for task in figures.tasks]
-    idle = [task.health.word for task in figures.tasks if task.health.kind == "waits"]
-    if lost:
-        return Health("error", f"Worker {lost[0]} is lost" if len(lost) == 1 else f"{len(lost)} workers are lost")
-    if wrong:
-        return Health("error", f"{wrong} {'error needs' if wrong == 1 else 'errors need'} a decision")
-    if differing:
-        return Health("error", f"{differing:,} {'row differs' if differing == 1 else 'rows differ'}")
-    if trouble or "unknown" in kinds:
-        return Health("unknown", "The state of the cluster is unknown" if trouble else "Not all is known")
-    if not figures.tasks:
-        return Health("waits", "Nothing is migrated yet")
-    if locks:
-        return Health("waits", f"{'A DDL waits' if locks == 1 else f'{locks} DDLs wait'} for other shards")
-    if figures.full_disks:
-        name, percent = figures.full_disks[0]
-        return Health("waits", f"The disk of worker {name} is {percent} % full")
-    if figures.silent_masters or figures.silent_workers:
-        return Health("waits", f"A {'master' if figures.silent_masters else 'worker'} does not answer")
-    if len(figures.versions) > 1:
-        return Health("waits", f"{len(figures.versions)} versions of Unshard run in the cluster")
-    if idle:
-        task = next(one for one in figures.tasks if one.health.kind == "waits")
-        return Health("waits", f"Task {task.name} is {task.health.word}" if len(idle) == 1 else
-                      f"{len(idle)} tasks stand still")  # fmt: skip
-    return Health("fine", "All is fine")

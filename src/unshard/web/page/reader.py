@@ -1,6 +1,7 @@
 """One reader of the cluster's state for all browsers, and two hours of what it read.
 
-The workers are asked what `query-status` asks; neither a source nor the target is asked anything.
+The workers are asked what they know; neither a source nor the target is asked anything. A master that begins to lead
+gets the two hours from the workers.
 """
 
 from __future__ import annotations
@@ -9,22 +10,28 @@ import re
 import time
 from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
 from threading import Condition, Event, Lock, Thread
 from typing import Any
 
+from unshard.api.status import FigureHistory
 from unshard.api.verbs import ListMember
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.service import Master
 from unshard.metrics.sample import own_version
+from unshard.web.page.concerns import concerns_of
 from unshard.web.page.copying import CopyFigures, CopyWatch
-from unshard.web.page.figures import ClusterFigures, cluster_figures
+from unshard.web.page.figures import ClusterFigures
 from unshard.web.page.log_watch import LogWatch, TaskLog
+from unshard.web.page.reported import cluster_figures
+from unshard.web.page.restored import replayed
 from unshard.web.page.route_reader import RouteReader
 from unshard.web.page.trends import LagTrend, LagTrends, StepPoint, StepTimes
 from unshard.web.page.validation import ValidationReader, ValidationRecord, record_mark
+from unshard.web.page.verdict import Concern, FirstSeen
 
 LOOKED_AT_SECONDS, IDLE_SECONDS = 2.0, 10.0
 """Time between two looks while somebody has a page open, and while nobody has."""
@@ -36,6 +43,10 @@ _ADDRESS = re.compile(r"[\w.:\[\]-]{1,300}\Z")
 POINT_SECONDS = 10.0
 POINTS = 720
 """Two hours."""
+GAP_SECONDS = 30.0
+"""After a time without points that is longer, as of a master that begins to lead, the workers tell what they kept."""
+_TRIES = 6
+_ASKED_AT_ONCE = 16
 MOST_SERIES = 2000
 """Task and source pairs that points are kept of: 50 MB at most."""
 
@@ -50,7 +61,8 @@ class Snapshot:
     `leader`: the address of the master that leads where this one does not. `trouble`: why nothing could be read.
     `rates`: rows per second of a task's target table between the last two looks. `demanded` counts the changes
     of what is read only while a user looks at it: the copy by table, the routes, what validation has on record.
-    `trends`: the lag of each task over the last hour, as of the last point that was kept.
+    `trends`: the lag of each task over the last hour, as of the last point that was kept. `concerns`: all that is not
+    fine, the worst first.
     """
 
     number: int = 0
@@ -61,6 +73,7 @@ class Snapshot:
     rates: Mapping[tuple[str, str], float] = field(default_factory=dict)
     demanded: int = 0
     trends: Mapping[str, LagTrend] = field(default_factory=dict)
+    concerns: tuple[Concern, ...] = field(default_factory=lambda: concerns_of(ClusterFigures(), read=False))
 
 
 class StateReader:
@@ -70,12 +83,16 @@ class StateReader:
         self._master = master
         self.now = Snapshot()
         self._copies = CopyWatch(master.statuses.copy_progress)
-        self._steps, self._trends = StepTimes(), LagTrends()
+        self._steps, self._trends, self._first_seen = StepTimes(), LagTrends(), FirstSeen()
         self._logs = LogWatch(master.statuses.log_tail)
         self.routes = RouteReader(master, self._read_on_demand)
         self.validations = ValidationReader(lambda asked: master.validation(asked, ""), self._read_on_demand)
         self._demanded = 0
+        self.points_kept = 0
         self._points: dict[tuple[str, str], deque[Point]] = {}
+        self._kept_at = 0.0
+        self._past: dict[str, FigureHistory] = {}
+        self._without_past: dict[str, int] = {}
         self._due = 0.0
         self._watched = 0.0
         self._rests_until = 0.0
@@ -191,6 +208,8 @@ class StateReader:
                 new = replace(old, trouble=f"a bug: {type(error).__name__}; the log of the process tells more")
             if not new.trouble and time.monotonic() >= self._due:
                 new = replace(new, trends=self._keep(new))
+            found = concerns_of(new.figures, read=bool(new.at), trouble=new.trouble, at=new.at)
+            new = replace(new, concerns=self._first_seen.dated(found, time.time()))
             if _shown(new) != _shown(old):
                 new = replace(new, number=old.number + 1)
             self.now = new
@@ -205,7 +224,8 @@ class StateReader:
         state = self._master.cluster.state
         sources_of = {name: tuple(row.source for row in state.of_task(name)) for name in state.tasks}
         reports = self._master.statuses.reports(list(state.sources), None)
-        figures = cluster_figures(state.tasks, reports, sources_of)
+        disabled = [row.name for row in state.sources.values() if not row.enabled]
+        figures = cluster_figures(state.tasks, reports, sources_of, disabled)
         members: list[dict[str, Any]] = self._master.list_member(ListMember())["members"]
         told = {kind: each[kind] for each in members for kind in each}
         whole = replace(
@@ -227,6 +247,9 @@ class StateReader:
     def _keep(self, new: Snapshot) -> Mapping[str, LagTrend]:
         """Keep a point of each source and of the steps of each task. Returns the trends."""
         self._due = time.monotonic() + POINT_SECONDS
+        self.points_kept += 1
+        self._restore(new)
+        self._kept_at = new.at
         self._steps.keep(new.figures.tasks, new.at)
         there = {(one.task, one.source): one for task in new.figures.tasks for one in task.subtasks}
         for gone in self._points.keys() - there.keys():
@@ -236,6 +259,45 @@ class StateReader:
                 points = self._points.setdefault(key, deque(maxlen=POINTS))
                 points.append((round(new.at), one.lag, one.rows_per_second))
         return self._trends.keep(new.figures.tasks, new.at)
+
+    def _restore(self, new: Snapshot) -> None:
+        """Fill a gap with what the workers have kept. Those that do not answer yet are asked again at later points."""
+        if new.at - self._kept_at > GAP_SECONDS:
+            self._past, self._without_past = {}, {one.name: _TRIES for one in new.figures.sources}
+        if not self._without_past:
+            return
+
+        def ask(source: str) -> FigureHistory | None:
+            try:
+                return self._master.statuses.history(source)
+            except UnshardError:
+                return None  # the page tells of such a worker anyway
+
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            found = dict(zip(self._without_past, pool.map(ask, self._without_past), strict=True))
+        told = {source: history for source, history in found.items() if history is not None}
+        left = {source: tries - 1 for source, tries in self._without_past.items() if source not in told}
+        self._without_past = {source: tries for source, tries in left.items() if tries}
+        self._past |= told
+        if any(history.tasks for history in told.values()):
+            self._replay(new)
+        if not self._without_past:
+            self._past = {}
+
+    def _replay(self, new: Snapshot) -> None:
+        sources_of = {task.name: [one.source for one in task.subtasks] for task in new.figures.tasks}
+        self._steps, self._trends = StepTimes(), LagTrends()
+        points: dict[tuple[str, str], list[Point]] = {}
+        for at, tasks in replayed(self._past, sources_of, new.at):
+            self._steps.keep(tasks, at)
+            self._trends.keep(tasks, at)
+            for one in (one for task in tasks for one in task.subtasks if one.heard):
+                points.setdefault((one.task, one.source), []).append((at, one.lag, one.rows_per_second))
+        for key, past in points.items():
+            if key not in self._points and len(self._points) >= MOST_SERIES:
+                continue
+            own = [point for point in self._points.get(key, ()) if point[0] < past[0][0]]
+            self._points[key] = deque([*own, *past], maxlen=POINTS)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -249,7 +311,8 @@ class StateReader:
 
 
 def _shown(snapshot: Snapshot) -> tuple[object, ...]:
-    return snapshot.figures, snapshot.trouble, snapshot.leader, snapshot.rates, snapshot.demanded, snapshot.trends
+    told = snapshot.figures, snapshot.concerns, snapshot.trouble, snapshot.leader
+    return *told, snapshot.rates, snapshot.demanded, snapshot.trends
 
 
 def _rates(old: Snapshot, new: Snapshot) -> dict[tuple[str, str], float]:

@@ -7,6 +7,7 @@ through `told`, which writes out the characters that would turn the rest of the 
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -44,6 +45,15 @@ def _moment(text: str) -> Markup:
     return Markup('<time class="since" datetime="{}">{}</time>').format(at.isoformat(timespec="seconds"), shown)
 
 
+def _begun(at: float, at_least: bool = False) -> Markup:
+    """Return the time since when something is so, to which the page's script adds how long that is."""
+    moment = datetime.fromtimestamp(at, UTC)
+    words = "for at least" if at_least else "for"
+    shown = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    made = Markup('<time class="since spoken" data-words="{}" datetime="{}" title="since {}">since {}</time>')
+    return made.format(words, moment.isoformat(timespec="seconds"), shown, shown)
+
+
 def _told(text: object) -> str:
     return _TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", str(text))
 
@@ -61,7 +71,9 @@ def _templates() -> Environment:
         word=lambda text: quote(str(text), safe=""),
         dictwith=lambda known, key, value: {**known, key: value},
         moment=_moment,
+        begun=_begun,
         told=_told,
+        quoted=shlex.quote,
         clock=lambda at: datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC") if at else "never",
     )
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
@@ -22,17 +23,21 @@ from unshard.web.answers import refusal
 from unshard.web.guard import GuardedRoute
 from unshard.web.page.actions import ACTIONS
 from unshard.web.page.copying import SORTS, STAGES, shown_tables
-from unshard.web.page.door import CSRF, LOGGED_IN
+from unshard.web.page.door import CSRF, LOGGED_IN, STILL_IN
 from unshard.web.page.figures import TableFigures
 from unshard.web.page.reader import Snapshot, StateReader
 from unshard.web.page.render import page_root, rendered
 from unshard.web.tokens import CALLER, NOBODY, Caller
 
 ROWS_A_PAGE = 100
+COPIED_TABLES = 50
+"""So many tables of a copy the screen of the tables has; that of the copy has all."""
 MOST_STREAMS = 128
 STREAM_SECONDS = 300.0
 """A stream ends after that; the browser opens the next one by itself."""
 _TICK_SECONDS = 1.0
+ALIVE_SECONDS = 2.0
+"""A stream that is silent for longer has lost its master: the page tells so after twice that time."""
 _NAME, _TOKEN = token_hex(16), token_hex(16)
 """What stands for the caller's name and CSRF token in a text that serves all callers of a role."""
 _SORTS: dict[str, Callable[[TableFigures], Any]] = {
@@ -65,8 +70,8 @@ class PageRoute(GuardedRoute):
         return paged
 
 
-class _Texts:
-    """The rendered texts of the newest snapshot. Any thread may call it; each text is made once.
+class KeptTexts:
+    """The texts that are made of the newest snapshot, each once. Any thread may ask.
 
     All open pages are read again at the same moment: whoever comes while a text is made waits for it.
     """
@@ -76,7 +81,7 @@ class _Texts:
         self._texts: dict[tuple[str, ...], _Text] = {}
         self._latch = Lock()
 
-    def text(self, number: int, key: tuple[str, ...], make: Callable[[], str]) -> str:
+    def get(self, number: int, key: tuple[str, ...], make: Callable[[], str]) -> str:
         """Return the text of the snapshot with that number; that of an older snapshot is made, and not kept."""
         with self._latch:
             if number > self._number:
@@ -99,7 +104,7 @@ class PageScreens:
 
     def __init__(self, master: Master, reader: StateReader) -> None:
         self._master, self._reader = master, reader
-        self._texts = _Texts()
+        self._texts = KeptTexts()
         self.streams = 0
 
     def snapshot(self) -> Snapshot:
@@ -115,20 +120,14 @@ class PageScreens:
             return self._to_leader(request, now)
         caller: Caller = request.scope[CALLER]
         logged_in = str(request.scope.get(LOGGED_IN, False))
-        key = (
-            template,
-            str(request.url.path),
-            request.url.query,
-            str(caller.role),
-            str(caller.name != NOBODY),
-            logged_in,
-        )
+        named, role = str(caller.name != NOBODY), str(caller.role)
+        key = (template, str(request.url.path), request.url.query, role, named, logged_in)
 
         def text_for_anybody() -> str:
             anybody = caller if caller.name == NOBODY else replace(caller, name=_NAME)
             return self.render(request, template, caller=anybody, csrf=_TOKEN, now=now, **make(now))
 
-        text = self._texts.text(now.number, key, text_for_anybody) if kept else text_for_anybody()
+        text = self._texts.get(now.number, key, text_for_anybody) if kept else text_for_anybody()
         return HTMLResponse(text.replace(_TOKEN, request.scope.get(CSRF, "")).replace(_NAME, str(escape(caller.name))))
 
     def render(self, request: Request, template: str, **values: Any) -> str:
@@ -175,7 +174,12 @@ class PageScreens:
             sort = query.get("sort", "table") if query.get("sort") in _SORTS else "table"
             wanted = query.get("q", "")[:200]
             found = sorted((one for one in task.tables if wanted.lower() in one.table.lower()), key=_SORTS[sort])
-            return {"task": task, "q": wanted, "sort": sort, "rates": now.rates, **paged(found, query)}
+            copy = self._reader.copy_figures(name) if task.copies or not task.tables else None
+            if copy is not None and not (task.copies or copy.tables):
+                copy = None  # a worker that began when the copy was over knows nothing of it
+            copied = shown_tables(copy, "", "", "work")[:COPIED_TABLES] if copy is not None else []
+            told = {"task": task, "q": wanted, "sort": sort, "rates": now.rates, "copy": copy, "copied": copied}
+            return {**told, **paged(found, query)}
 
         return make
 
@@ -197,7 +201,11 @@ class PageScreens:
         return make
 
     async def stream(self, request: Request) -> Response:
-        """Return the stream of events: `state` with the number of a new snapshot, else `alive` with the time."""
+        """Return the stream of events.
+
+        `state` has the number of a new snapshot, `alive` the time of the last look; `over` says that the caller's
+        token or session has ended. A proxy must not keep them back, which nginx does unless it is told.
+        """
         wanted = "text/event-stream" in request.headers.get("accept", "")
         if not wanted or self.streams >= MOST_STREAMS:
             return Response(f"retry: 10000\n\n{self._event(self._reader.now)}", media_type="text/event-stream")
@@ -208,8 +216,9 @@ class PageScreens:
             (given.get("validation", "")[:512], self._reader.validations.watch),
         )
         return StreamingResponse(
-            self._events(request, [(task, one) for task, one in watches if task]), media_type="text/event-stream"
-        )
+            self._events(request, [(task, one) for task, one in watches if task]), media_type="text/event-stream",
+            headers={"X-Accel-Buffering": "no"},
+        )  # fmt: skip
 
     def _follows(self, now: Snapshot) -> bool:
         """Return whether another master shows the page. One that has just begun to lead may have an older snapshot."""
@@ -226,10 +235,14 @@ class PageScreens:
         """Yield the events. `watches`: the tasks of which the page shows what is read on demand."""
         self.streams += 1
         try:
-            seen, at, over = -1, 0.0, asyncio.get_running_loop().time() + STREAM_SECONDS
+            seen, told, over = -1, 0.0, time.monotonic() + STREAM_SECONDS
+            still_in: Callable[[], bool] = request.scope.get(STILL_IN, lambda: True)
             yield "retry: 2000\n\n"
-            while asyncio.get_running_loop().time() < over and not self._reader.stopping:
+            while time.monotonic() < over and not self._reader.stopping:
                 if getattr(request.app.state, "stopping", False) or await request.is_disconnected():
+                    return
+                if not still_in():
+                    yield "event: over\ndata: {}\n\n"
                     return
                 self._reader.watched()
                 for task, watch in watches:
@@ -237,9 +250,12 @@ class PageScreens:
                 now = self._reader.now
                 if now.number != seen:
                     yield self._event(now)
-                elif now.at != at:
+                elif time.monotonic() - told >= ALIVE_SECONDS - _TICK_SECONDS / 2:
                     yield f"event: alive\ndata: {json.dumps({'at': now.at})}\n\n"
-                seen, at = now.number, now.at
+                else:
+                    await asyncio.sleep(_TICK_SECONDS)
+                    continue
+                seen, told = now.number, time.monotonic()
                 await asyncio.sleep(_TICK_SECONDS)
         finally:
             self.streams -= 1

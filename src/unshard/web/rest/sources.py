@@ -194,7 +194,7 @@ def source_routes(master: Master) -> APIRouter:
 
     def status_of(name: str) -> dict[str, Any]:
         known(master.cluster.state, name)
-        report = master.statuses.reports([name], None)[name].source_status
+        report = master.statuses.reports([name], None, asks=True)[name].source_status
         errors = report.result.errors if report.result is not None else ()
         relay = report.relay_status.model_dump(mode="json") if report.relay_status is not None else None
         told = {"error_msg": "; ".join(error.message for error in errors)} if errors else {}

@@ -80,7 +80,7 @@ def task_routes(master: Master) -> APIRouter:
 
     def reports(name: str, sources: list[str]) -> dict[str, SourceReport]:
         rows = [row.source for row in master.cluster.state.of_task(name) if not sources or row.source in sources]
-        return master.statuses.reports(rows, name)
+        return master.statuses.reports(rows, name, asks=True)
 
     @router.post("", status_code=status.HTTP_201_CREATED)
     @needs(Role.OPERATOR)

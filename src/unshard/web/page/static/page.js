@@ -5,6 +5,8 @@
   const root = body.dataset.root;
   const link = document.getElementById("link");
   let at = Number(body.dataset.at) || 0;
+  let heard = Date.now();
+  const SILENCE = 4000;  /* A master sends something every two seconds. */
   let lost = false;
   let frozen = false;
 
@@ -14,7 +16,7 @@
     : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
   const ago = () => document.querySelectorAll("time.since").forEach((time) => {
     const seconds = Math.round((Date.now() - Date.parse(time.dateTime)) / 1000);
-    if (seconds >= 0) time.dataset.ago = ` (${span(seconds)} ago)`;
+    if (seconds >= 0) time.dataset.ago = time.dataset.words ? `${time.dataset.words} ${span(seconds)}` : ` (${span(seconds)} ago)`;
   });
   ago();
   setInterval(ago, 10000);
@@ -22,6 +24,7 @@
 
   const age = () => {
     if (!link) return;
+    if (live() && Date.now() - heard > SILENCE) lost = true;
     const seconds = at ? Math.max(0, Math.round(Date.now() / 1000 - at)) : null;
     const old = seconds === null ? "not read yet" : `${seconds} s old`;
     const text = lost ? `✖ connection lost, figures are ${old}` : frozen ? `◐ frozen, ${old}` : `● live, ${old}`;
@@ -42,10 +45,12 @@
     const moveTo = (master) => location.replace(`${location.protocol}//${master}/ui/${rest}`);
     const read = (event) => {
       const told = JSON.parse(event.data);
+      heard = Date.now();
       if (told.leader && !frozen) moveTo(told.leader);
       at = told.at; lost = false; age();
     };
     source.addEventListener("alive", read);
+    source.addEventListener("over", () => { lost = true; age(); if (!frozen) location.reload(); });
     source.addEventListener("state", (event) => {
       read(event);
       if (event.lastEventId !== shown && !frozen && live()) htmx.trigger(live(), "refresh");
@@ -53,22 +58,25 @@
     });
     source.onerror = () => { lost = true; age(); };
     setInterval(age, 1000);
-    /* A master that is gone is asked again by the browser itself; meanwhile the one that leads now is looked for. */
-    const answer = async (where) => {
+    /* A master that is gone is asked again by the browser itself; meanwhile the one that leads now is looked for.
+       What answers here may be another master behind the same proxy, or this one with a form to log in. */
+    const leads = async (where) => {
       try {
-        return (await fetch(`${where}leads`, { cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(3000) })).status;
-      } catch { return 0; }
+        const options = { cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(2000) };
+        return (await fetch(`${where}leads`, options)).status === 204;
+      } catch { return false; }
     };
     const masters = body.dataset.masters.split(" ").filter(Boolean);
     let seeking = false;
     setInterval(async () => {
       if (!lost || frozen || seeking) return;
       seeking = true;
-      for (const master of masters)
-        if (await answer(`${location.protocol}//${master}/ui/`) === 204 && lost) moveTo(master);
-      if (source.readyState === EventSource.CLOSED && await answer(root)) location.reload();
+      const [here, ...found] = await Promise.all([root, ...masters.map((master) => `${location.protocol}//${master}/ui/`)].map(leads));
+      const next = found.indexOf(true);
+      if (lost && here && source.readyState === EventSource.CLOSED) location.reload();
+      else if (lost && !here && next >= 0) moveTo(masters[next]);
       seeking = false;
-    }, 3000);
+    }, 2000);
     const button = document.getElementById("freeze");
     button.hidden = false;
     button.addEventListener("click", () => {
@@ -85,6 +93,22 @@
     Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => name !== "data-ago" && !(name === "open" && node.tagName === "DETAILS");
     Idiomorph.defaults.callbacks.beforeNodeMorphed = (node) => !(node.classList && node.classList.contains("chart"));
   }
+
+  /* The command of a form is made by the server, which knows how to quote. Texts of files never go into an address. */
+  const command = document.getElementById("command"), told = document.querySelectorAll("form [data-told]");
+  const tell = async () => {
+    const form = command.closest("form"), given = new URLSearchParams();
+    form.querySelectorAll("input[type=hidden]:not([name=csrf]), [data-told]").forEach((one) => given.set(one.name, one.value));
+    const answer = await fetch(`${form.getAttribute("action")}?${given}`);
+    if (!answer.ok) return;
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("command");
+    if (made) command.replaceChildren(...made.childNodes);
+  };
+  let typing = 0;
+  if (command) told.forEach((one) => one.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => tell().catch(() => {}), 200);
+  }));
 
   const help = document.getElementById("help");
   help.hidden = false;
@@ -124,8 +148,8 @@
       const by = new Map(points(name).map((point) => [point[0], point[which]]));
       return times.map((time) => by.get(time) ?? null);
     });
-    if (times.length < 2) {
-      if (!place.plot) place.textContent = "There are not enough points yet. The master keeps one every 10 s, for two hours.";
+    if (times.length < 2 || columns.every((column) => column.every((value) => value === null))) {
+      if (!place.plot) place.textContent = `No data yet${place.dataset.until}. A point is kept every 10 s, for two hours.`;
       return;
     }
     const shape = [names.join("\n"), place.clientWidth, theme.matches].join("\n");

@@ -1,0 +1,70 @@
+"""What a page asks of a worker costs neither the source nor the target anything."""
+
+from __future__ import annotations
+
+import pytest
+from agents import PaperMaster, Running, source_order, subtask_order
+from pyspark.sql import SparkSession
+from test_agent import files, rows, synced
+
+from support.task_runs import TaskFiles
+from support.waiting import wait_until
+from unshard.api.status import Stage, SyncStatus
+from unshard.testing.servers import ThrowawayServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+__all__ = ["files"]
+
+
+def asked(server: ThrowawayServer) -> dict[str, int]:
+    """What a server has been asked so far, this question included."""
+    told = server.query("SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Questions')")
+    return {str(name): int(count) for name, count in told}
+
+
+def test_they_leave_both_servers_alone_and_know_the_lag(spark: SparkSession, files: TaskFiles) -> None:
+    source, target, name = files.sources["s1"], files.target, files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(target, name) == [(1, 1)], "applied")
+        wait_until(lambda: synced(agent).seconds_behind_master == 0, "the stream tells that nothing lies ahead")
+        assert (synced(agent).backlog_bytes, synced(agent).backlog_at_least) == (0, False)
+        before = {server: asked(server) for server in (source, target)}
+        own = {server: asked(server) for server in (source, target)}
+        for _ in range(50):
+            agent.report(None, 5)
+        for server in (source, target):
+            after = asked(server)
+            question = {key: own[server][key] - before[server][key] for key in after}
+            assert {key: after[key] - own[server][key] for key in after} == question, (
+                "but for the questions of this test"
+            )
+
+        def asking() -> SyncStatus:
+            (told,) = agent.fresh_report(None, 5).sub_task_status
+            assert told.sync is not None
+            return told.sync
+
+        wait_until(lambda: asking().master_binlog != "", "who asks for it gets what the source says")
+        assert asked(source)["Connections"] > own[source]["Connections"] + 1
+
+
+def test_a_task_that_rests_is_as_far_behind_as_its_last_row(spark: SparkSession, files: TaskFiles) -> None:
+    """No stream tells anything of the source then: the lag grows from the moment that the target has."""
+    source, target, name = files.sources["s1"], files.target, files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(target, name) == [(1, 1)], "applied")
+        wait_until(lambda: synced(agent).seconds_behind_master is not None, "its lag is known")
+        master.give(source_order(subtask_order(files, Stage.PAUSED, 2)))
+        master.wait(name, Stage.PAUSED)
+        wait_until(lambda: (synced(agent).seconds_behind_master or 0) > 6, "it is not taken for 0 for longer")
+        (told,) = agent.report(name, 5).sub_task_status
+        assert told.since
+        assert synced(agent).backlog_at_least
