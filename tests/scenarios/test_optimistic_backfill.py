@@ -24,6 +24,9 @@ OF_A_RUN = [
     "ADD COLUMN w VARCHAR(60) DEFAULT (CURRENT_USER()), ADD COLUMN d DATE DEFAULT (CURDATE())",
 ]
 
+REFUSED_BY_TIDB = ("UUID()", "RAND()", "CURRENT_USER()")
+"""Values that TiDB does not give the rows that a table has: the task stops at the statement, and nothing is altered."""
+
 
 def alter_at(shards: Shards, source: str, table: int, change: str, timestamp: int) -> None:
     """At that time, in seconds."""
@@ -55,10 +58,16 @@ def times(shards: Shards) -> set[Any]:
 def test_a_single_table_has_the_values_of_its_source(mode: str, change: str, rig: ShardRig) -> None:
     shards = rig.shards(1, tables=1, keys={"shard-mode": mode})
     with rig.run(shards) as run:
-        run.catch_up()
         for row in range(1, 5):
             shards.insert("s1", 0, row)
-        shards.alter("s1", 0, change)
+        run.catch_up()
+    before = shards.merged_rows()
+    shards.alter("s1", 0, change)
+    if isinstance(rig.target, TidbServer) and any(value in change for value in REFUSED_BY_TIDB):
+        assert stopped(rig, shards).code in ("DDL-008", "DDL-038")
+        assert shards.merged_rows() == before
+        return
+    with rig.run(shards) as run:
         shards.insert("s1", 0, 6)
         shards.update("s1", 0, 2, "v = 'changed'")
         run.catch_up()
