@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,15 +97,17 @@ def test_the_charts_say_that_there_is_no_data_yet(browser: Browser, page: PageSe
 def test_the_legend_of_a_chart_has_values_without_a_mouse(browser: Browser, tmp_path: Path) -> None:
     with page_served(tmp_path, status(), sources=("s1", "s2")) as page:
         fill(page, "orders_archive", lost=False)
+        points, now = page.server._app.state.page._points, round(time.time())
+        points["shop", "s1"].append((now, 7, 1300))
+        points["shop", "s2"].append((now, None, None))
         tab, wrong = opened(browser, page)
         tab.goto(f"{page.url}tasks/shop")
         for name in ("lag", "rows", "batch", "target", "steps"):
             tab.wait_for_selector(f"#chart-{name}.drawn .u-legend")
-            said = tab.locator(f"#chart-{name} .u-legend tr").all_inner_texts()
+            said = tab.locator(f"#chart-{name} .u-legend .u-value").all_inner_texts()
             assert len(said) > 1
-            assert [
-                line for line in said if not any(letter.isdigit() for letter in line.partition("\t")[2] or line)
-            ] == []
-            assert not [line for line in said if "--" in line]
+            assert [value for value in said if not re.search(r"\d|unknown", value)] == []
+        for name, value in (("lag", "7"), ("rows", "1,300")):
+            assert tab.locator(f"#chart-{name} .u-legend .u-value").all_inner_texts()[1:] == [value, "unknown"]
         assert wrong == []
         tab.context.close()

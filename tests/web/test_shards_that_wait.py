@@ -6,13 +6,18 @@ from pathlib import Path
 
 import httpx
 import pytest
+from browsed import browser, opened
 from page_served import SINCE, page_served, status
+from playwright.sync_api import Browser
 from test_equal_commands import Printed
 from test_page import PageText, client, read
+from test_screens_in_a_browser import AXE, PICTURES
 
 from unshard.api.status import SubTaskStatus, UnresolvedGroup
 from unshard.model.table import TableName
 
+__all__ = ["browser"]
+ID = "shop-`shop`.`orders`"
 ODD = TableName("shop 1", "it's`so")
 
 
@@ -63,6 +68,24 @@ def test_many_shards_have_one_form_with_the_names_to_be_typed(tmp_path: Path) ->
 def test_only_who_may_decide_is_offered_it(tmp_path: Path, who: str, links: int) -> None:
     with page_served(tmp_path, waits(ODD)) as page, client(page, who) as browser:
         assert len(forms(read(browser, "locks"))) == len(forms(read(browser, "tasks/shop"))) == links
+
+
+@pytest.mark.page
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_its_screens(browser: Browser, tmp_path: Path, theme: str) -> None:
+    with page_served(tmp_path, waits(ODD, TableName("shop_1", "orders"))) as page:
+        tab, wrong = opened(browser, page, theme)
+        forms = {"": "A shard waits", "locks": "Run the DDL", f"do/shard-run?id={ID}&sources=s1": "Leave the DDL out"}
+        for number, (path, words) in enumerate(forms.items()):
+            tab.goto(page.url + path)
+            assert words in tab.inner_text("main")
+            if PICTURES:
+                tab.screenshot(path=f"{PICTURES}/shards-{number}-{theme}.png", full_page=True)
+            tab.evaluate(AXE.read_text())
+            assert tab.evaluate("async () => (await axe.run()).violations.map(one => one.id)") == []
+        assert wrong == []
+        tab.context.close()
 
 
 @pytest.mark.parametrize("mode", ["pessimistic", ""])

@@ -85,7 +85,7 @@ STATES = {
     "lagging": State(
         "waits", "Task {task} lags by 15 min", "tasks/{task}",
         GOOD.model_copy(update={"sync": SYNC.model_copy(update={"seconds_behind_master": 900}), "note": HELD}),
-        details=f"Source s-lagging: {HELD}.",
+        details=f"Source s-lagging: {HELD}",
     ),
     "lag-unknown": State(
         "unknown", "The lag of task {task} is unknown", "tasks/{task}",
@@ -106,7 +106,7 @@ STATES = {
     ),
     "waiting": State(
         "waits", "Task {task} waits", "tasks/{task}",
-        GOOD.model_copy(update={"note": HELD}), details=f"Source s-waiting: {HELD}.",
+        GOOD.model_copy(update={"note": HELD}), details=f"Source s-waiting: {HELD}",
     ),
     "locked": State(
         "waits", "A DDL waits for other shards: `shop`.`orders`", "locks",

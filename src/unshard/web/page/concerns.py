@@ -170,8 +170,7 @@ def _waits(task: TaskFigures, subtasks: Sequence[SubtaskFigures]) -> _Told:
 
 def _notes(subtasks: Sequence[SubtaskFigures]) -> tuple[Sentence, ...]:
     """Return what each of them waits for."""
-    noted = [(one.source, one.note.rstrip(".")) for one in subtasks if one.note]
-    return tuple(said(f"Source {{}}: {note}.", source) for source, note in noted)
+    return tuple(said(f"Source {{}}: {one.note}", one.source) for one in subtasks if one.note)
 
 
 def _moves(task: TaskFigures, subtasks: Sequence[SubtaskFigures]) -> _Told:

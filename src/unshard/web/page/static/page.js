@@ -169,7 +169,7 @@
       tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
       scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, Number(least || 1)) * 1.1] } },
       series: [{ label: "At", value: (_, time) => (time ? clock(time) : "") }, ...names.map((name, at) => ({
-        label: name, stroke: hues().getPropertyValue(strokes[at % 6]), width: 2, dash: dashes[at % 6], spanGaps: false,
+        label: name, value: (_, value) => (value == null ? "unknown" : value.toLocaleString()), stroke: hues().getPropertyValue(strokes[at % 6]), width: 2, dash: dashes[at % 6], spanGaps: false,
       }))],
       hooks: { draw: [last], setCursor: [last] },
     };
