@@ -5,6 +5,7 @@
 | `cache` | the cache of everything that is fetched or made once |
 | `guard` | child processes that end with their parent |
 | `servers` | throwaway MariaDB servers |
+| `mysql_server` | throwaway servers of packages that are not installed: MySQL, and other releases of MariaDB |
 | `tidb_server` | throwaway TiDB servers |
 | `cluster` | a throwaway cluster of masters and workers |
 | `spark_cluster` | a throwaway Spark cluster |

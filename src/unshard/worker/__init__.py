@@ -14,6 +14,7 @@
 | `purging` | the deletion of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
 | `status` | the stages of a subtask, and a reading of it |
+| `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |
 | `metrics` | samples for `/metrics` |
 """

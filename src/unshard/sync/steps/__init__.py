@@ -7,6 +7,7 @@ The modules stand in the order of the steps.
 | `pipeline` | the order of the steps; step *order* |
 | `decode` | steps *decode* and *versions*: bytes to row images |
 | `filter` | step *filter*: changes left out by rules |
+| `documents` | step *documents*: a stop at JSON that the target would store with other values |
 | `map` | step *map*: column mapping and extracted columns |
 | `report_keys` | the keys that a batch changes, for continuous validation |
 | `causality` | step *causality*: changes that stay in the order of the log |

@@ -1,4 +1,4 @@
-"""What is said of a cluster: for each thing that is not fine a sentence, since when, where more is told. Pure."""
+"""The headline of a cluster: for each thing that is not fine a sentence, its time, and a link to more. Pure."""
 
 from __future__ import annotations
 
