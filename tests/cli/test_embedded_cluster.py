@@ -45,7 +45,7 @@ class Stub:
     def cancel_sync(self) -> None:
         self.broken_off = True
 
-    def status(self) -> SubtaskStatus:
+    def status(self, *, asks: bool = True) -> SubtaskStatus:
         return SubtaskStatus(self.source, "sync")
 
 

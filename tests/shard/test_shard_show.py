@@ -109,6 +109,7 @@ def test_a_group_that_waits_for_tables_of_its_own() -> None:
         "help": "run the DDL on the tables that miss it, or drop those that are not needed any more",
         "overdue": False,
         "owner": "",
+        "mode": "pessimistic",
     }
 
 
