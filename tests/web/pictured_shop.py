@@ -18,6 +18,8 @@ from unshard.testing.servers import MariadbServer
 CITIES = {"berlin": 1, "lyon": 2}
 """The sources. Ids of a city begin at its number times `_IDS`."""
 _IDS = 10_000_000
+UNCHANGED = 100
+"""The oldest orders of a city, which nobody changes: a row of the target that differs stays so."""
 SHARDS = tuple(f"orders_{number}" for number in range(1, 5))
 FIRST = ("Anna", "Bruno", "Chloé", "David", "Emma", "Félix", "Greta", "Hugo", "Ines", "Jakob", "Léa", "Marta", "Nils")
 LAST = ("Bauer", "Dubois", "Fischer", "Girard", "Huber", "Keller", "Laurent", "Moreau", "Richter", "Vogel", "Wagner")
@@ -120,5 +122,5 @@ class PicturedShop:
         draw, first = self._draws, CITIES[city] * _IDS
         return [
             f"UPDATE shop.{SHARDS[number % len(SHARDS)]} SET status = '{draw.choice(STATUSES)}' WHERE id = {number}"
-            for number in (first + draw.randrange(2000) for _ in range(many))
+            for number in (first + UNCHANGED + draw.randrange(2000) for _ in range(many))
         ]
