@@ -50,7 +50,7 @@ def test_rows_of_others_stop_a_copy_before_its_first(
     target_server.run(f"CREATE DATABASE {name.schema}", f"CREATE TABLE {name} (id BIGINT PRIMARY KEY)")
     target_server.run(f"INSERT INTO {name} VALUES (100)")
     error = refused(make_load(name.schema), "LOAD-026")
-    assert f"{name} holds 1 row that this task has no record of" in str(error)
+    assert f"{name} contains 1 row that are not in the task's records" in str(error)
     refused(make_load(name.schema), "LOAD-026")
     assert target_server.query(f"SELECT id FROM {name}") == [(100,)]
     target_server.run(f"TRUNCATE TABLE {name}")

@@ -48,7 +48,7 @@ def test_its_rows_stop_a_copy(make_load: Make, name: TableName, target_server: M
     with pytest.raises(LoadError) as caught:
         make_load(name.schema).run()
     assert caught.value.code == "LOAD-026"
-    assert f"{name} holds 2 rows that this task has no record of" in str(caught.value)
+    assert f"{name} contains 2 rows that are not in the task's records" in str(caught.value)
     assert target_server.query(f"SELECT id FROM {name} ORDER BY id") == [(100,), (200,)]
 
 

@@ -285,7 +285,7 @@ ENGINE: dict[str, CatalogueEntry] = {
         "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True
     ),
     "ENGINE-003": CatalogueEntry(
-        "Spark has ended in the middle of a job ({task}): its JVM, or its server, is gone",
+        "Spark has ended in the middle of a job ({task}): its JVM, or its server, has ended",
         "see the Spark log beside the task's data, and the kernel's log for a process that was killed for lack of "
         "memory; "
         "start the same command again: it goes on from here, and nothing is lost or applied twice",

@@ -108,8 +108,9 @@ LOAD: dict[str, CatalogueEntry] = {
     ),
     "LOAD-011": CatalogueEntry(
         "the target can't create the source's {what}: {statement}",
-        "create it on the target by hand, with the same columns and with a substitute for what the cause names (a key's"
-        " collation must tell the same values apart), then resume; an existing object is used as it is",
+        "create it on the target by hand, with the same columns, and with something that the target supports in"
+        " place of what the cause names. The collation of a key must distinguish the same values as the source's."
+        " Then resume: the load uses an object that exists as it is",
     ),
     "LOAD-016": CatalogueEntry(
         "column mapping {rule} can't add its text to column {column}: the dump holds its bytes in {charset}",
@@ -122,7 +123,7 @@ LOAD: dict[str, CatalogueEntry] = {
         f"or {ANEW}, which drops the rows that the task has loaded, and its records",
     ),
     "LOAD-020": CatalogueEntry(
-        "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
+        "the full load is finished, but its dump, which has the binlog location to go on from, does not exist any more",
         f"{ANEW}, which drops the rows that the task has loaded, and its records",
     ),
     "LOAD-021": CatalogueEntry(
@@ -132,10 +133,10 @@ LOAD: dict[str, CatalogueEntry] = {
         " 65535 there; then start again",
     ),
     "LOAD-022": CatalogueEntry(
-        "unique key {key} of the target's table {target} refuses a row, and not all tables merged there have that key:"
-        " with it {have}; without it {lack}",
-        "if the value that the cause names may be there twice, `ALTER TABLE {target} DROP KEY {key}` on the target and"
-        " start again: the load goes on, and the shards' DDL adds the key where they have it in the end. Else make the"
+        "a row violates unique key {key} of the target's table {target}, and not all tables that are merged into it"
+        " have that key: {have} have it, {lack} lack it",
+        "if the value in the cause may occur twice, run `ALTER TABLE {target} DROP KEY {key}` on the target and start"
+        " again: the load goes on, and the DDL of the shards adds the key if all of them get it. Otherwise make the"
         " values differ in the source, and "
         f"{ANEW}",
     ),
@@ -158,10 +159,10 @@ LOAD: dict[str, CatalogueEntry] = {
         " {records}",
     ),
     "LOAD-026": CatalogueEntry(
-        "the target's table {target} holds {rows} that this task has no record of{more}",
-        "look whose they are. If nobody needs them, `TRUNCATE TABLE {target}` on the target (`DELETE FROM {target}` if"
-        " it is system-versioned) and start again; if they are to stay beside the copy's, set"
-        " `incremental-import: true` under `loaders:`; else route the source's table to another one",
+        "the target's table {target} contains {rows} that are not in the task's records{more}",
+        "find out who needs them. If nobody does, run `TRUNCATE TABLE {target}` on the target (`DELETE FROM"
+        " {target}` if it is system-versioned) and start again. If they are to stay, set `incremental-import: true`"
+        " under `loaders:`. Otherwise route the source's table to another one",
     ),
 }
 

@@ -31,7 +31,7 @@ SYNC: dict[str, CatalogueEntry] = {
     ),
     "SYNC-073": CatalogueEntry(
         "the target would store another value than the source's row has",
-        "make the column that the cause names as wide as the source's (digits behind the point of a DECIMAL, blanks at "
+        "make the column that the cause names as wide as the source's (digits after the point of a DECIMAL, blanks at "
         "the end of a text), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
@@ -91,7 +91,9 @@ SYNC: dict[str, CatalogueEntry] = {
         "the structure of the table is not known at this binlog position",
         "start the task in mode `all`, or create the target table so that its structure can be taken over",
     ),
-    "SYNC-010": CatalogueEntry("the target table is gone", f"create it again with its rows and start again, or {ANEW}"),
+    "SYNC-010": CatalogueEntry(
+        "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"
+    ),
     "SYNC-011": CatalogueEntry(
         "a DDL on one of several source tables that merge into {target}, and the task has no `shard-mode` that says"
         " when it is to be run there",
@@ -129,7 +131,7 @@ SYNC: dict[str, CatalogueEntry] = {
     ),
     "SYNC-018": CatalogueEntry(
         "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
-        f"stop the task, write the new values to those rows by hand and start behind this place; or {ANEW}",
+        f"stop the task, write the new values to those rows by hand and start after this position; or {ANEW}",
     ),
     "SYNC-019": CatalogueEntry(
         "{rule}: a row image lacks column(s) {columns}, so it is not known whether the rule leaves the row out",
@@ -158,12 +160,12 @@ SYNC: dict[str, CatalogueEntry] = {
     "SYNC-031": CatalogueEntry(
         "an INSERT's row image lacks columns whose default is no constant: {missing}",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
-        "or insert the row in the target by hand and start behind it",
+        "or insert the row in the target by hand and start after it",
     ),
     "SYNC-032": CatalogueEntry(
         "an INSERT's row image lacks column {column}, which column mapping {rule} reads",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
-        "or insert the row in the target by hand and start behind it",
+        "or insert the row in the target by hand and start after it",
     ),
     "SYNC-043": CatalogueEntry(
         "the table has no key in the target, so a change that is applied again would double a row unnoticed",
@@ -177,7 +179,7 @@ SYNC: dict[str, CatalogueEntry] = {
     "SYNC-045": CatalogueEntry(
         "changes up to {exit} may be in the target already, and `safe-mode-duration: 0s` forbids safe mode for them "
         "(DM's 36071)",
-        "take safe-mode-duration out of `syncers`, start again; safe mode ends by itself behind that place",
+        "take safe-mode-duration out of `syncers`, start again; safe mode ends by itself after that position",
     ),
     "SYNC-046": CatalogueEntry(
         "DM has left something unfinished that can't be taken over",

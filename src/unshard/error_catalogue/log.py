@@ -96,7 +96,7 @@ BINLOG: dict[str, CatalogueEntry] = {
     ),
     "BINLOG-056": CatalogueEntry(
         "the log has columns that the schema has no place for: {columns}",
-        "the table was altered: read on with the structure of now, from a position behind the ALTER",
+        "the table was altered: read on with the present structure, from a position after the ALTER",
     ),
     "BINLOG-057": CatalogueEntry(
         "the structure of the table isn't known",
@@ -108,14 +108,15 @@ BINLOG: dict[str, CatalogueEntry] = {
         "look at it with mariadb-binlog, apply what it does to the target by hand and start after it",
     ),
     "BINLOG-034": CatalogueEntry(
-        "an XA transaction is committed here whose rows were prepared in a part of the binlog that isn't here: {xid}",
+        "the XA transaction {xid} is committed here, but the part of the binlog in which its rows were prepared"
+        " isn't here",
         f"it was prepared before the task's first binlog file. {ANEW[0].upper()}{ANEW[1:]} while `XA RECOVER` "
-        "is empty on the source; or apply its rows to the target by hand and start behind this place",
+        "is empty on the source; or apply its rows to the target by hand and start after this position",
     ),
     "BINLOG-035": CatalogueEntry(
         "the rows of an XA transaction that is committed here can't be read again where they were prepared, {prepared}",
-        "put the relay file back as it was; if it is gone, stop the task, remove the relay folder and start the task: "
-        "it is fetched from the source again, which must still have it",
+        "put the relay file back as it was; if it does not exist any more, stop the task, remove the relay folder"
+        " and start the task: it is fetched from the source again, which must still have it",
     ),
     "BINLOG-037": CatalogueEntry(
         "a row event has images without any column, so the number of its rows is not known",
@@ -219,7 +220,8 @@ RELAY: dict[str, CatalogueEntry] = {
         f"{ANEW}",
     ),
     "RELAY-031": CatalogueEntry(
-        "a batch of the server before the fail-over, {uuid}, is half applied, and its relay files are gone",
+        "a batch of the server before the fail-over, {uuid}, is half applied, and its relay files do not exist any"
+        " more",
         "put that server's sub-directory of the relay folder back; or set the source file to that server again, let "
         "the task run until it waits, and fail over then",
     ),

@@ -28,13 +28,13 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-005": CatalogueEntry(
         "the lock {id} is resolved, and its owner may be running the DDL just now",
-        "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
-        " you have to run it on the target yourself",
+        "wait for it. If the owner will never come back, `--force-remove` gives the lock up: then nobody runs the"
+        " DDL, and you have to run it on the target yourself",
     ),
     "SHARD-006": CatalogueEntry(
         "the lock {id} is unlocked, but its owner has not run the DDL within {seconds:.0f} s",
-        "it will, once it runs; see `unshard ctl query-status`. If it is gone for good, `--force-remove` gives the lock"
-        " up: then nobody runs the DDL, and you have to run it on the target yourself",
+        "it will, once it runs; see `unshard ctl query-status`. If it will never come back, `--force-remove` gives"
+        " the lock up: then nobody runs the DDL, and you have to run it on the target yourself",
     ),
     "SHARD-020": CatalogueEntry(
         "changes of this table wait for a sharding DDL, and the structure that they have is not known any more",
@@ -72,7 +72,7 @@ SHARD: dict[str, CatalogueEntry] = {
         " shows what waits",
     ),
     "SHARD-028": CatalogueEntry(
-        "the task has no `shard-mode` any more, and changes are held for a sharding DDL of {targets}",
+        "the task has no `shard-mode` any more, and changes wait for a sharding DDL of {targets}",
         "give the task `shard-mode: pessimistic` back until the DDL is resolved; `unshard ctl query-status` shows what"
         " waits",
     ),
@@ -88,10 +88,10 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-031": CatalogueEntry(
         "a change that waited for a sharding DDL meets a row of another shard with the same key, which was written to"
-        " {target} behind it: both shards have the row, or the change gives a key away that another shard has now",
-        "see which shard is to have the row, and delete it in the others; let the source pass with"
-        " `unshard ctl binlog skip {task_file} -s {source_id}`, and when `unshard ctl shard-ddl-lock TASK` shows the"
-        " lock no more, make the rows of this statement in the target by hand what the sources have. If shards share"
+        " {target} after it: both shards have the row, or the change frees a key that another shard uses now",
+        "decide which shard is to have the row, and delete it in the others. Skip the change with"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`. When `unshard ctl shard-ddl-lock TASK` does not"
+        " show the lock any more, correct the rows of this change in the target by hand. If shards share"
         " key values, add a column mapping (`partition id`) or route them apart",
     ),
     "SHARD-032": CatalogueEntry(
@@ -112,7 +112,7 @@ SHARD: dict[str, CatalogueEntry] = {
         " set it in those rows as the sources have it. The same statement again runs it as it is: where nobody needs"
         " the values of old rows. Where another source has run the statement already, `unshard ctl binlog skip"
         " {task_file} -s {source_id}` lets this one go on without the values of its old rows."
-        " Rows that are written behind the statement come with their values in any case",
+        " Rows that are written after the statement arrive with their values in any case",
     ),
     "SHARD-037": CatalogueEntry(
         "a sharding DDL of {target} waits, and the rules of the task send this table there now, which did not before:"
@@ -122,7 +122,7 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-038": CatalogueEntry(
         "the target checks foreign keys (`foreign_key_checks: 1`), which connect {target} with {others}: these tables"
-        " have to keep the order of the log, and changes that wait for this sharding DDL would come behind later ones"
+        " have to keep the order of the log, and changes that wait for this sharding DDL would come after later ones"
         " of the others, so a CASCADE would take the wrong rows",
         "let nothing be written to these tables upstream that a CASCADE or SET NULL would act on. Take"
         " `foreign_key_checks` out of the target's session and start; when `unshard ctl shard-ddl-lock TASK` shows the"
@@ -136,7 +136,7 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-030": CatalogueEntry(
         "the first table of this source that lands in {target} has not the structure that {target} has now: {faults}",
-        "a source that owned no table there joins behind the statements that are run. Drop the table in the source and"
+        "a source that owned no table there joins after the statements that are run. Drop the table in the source and"
         " create it with the structure of {target}: it then needs the statements that wait like all others. Leave this"
         " CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),

@@ -40,7 +40,7 @@ DDL: dict[str, CatalogueEntry] = {
         "all that the statement brings, leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`; else give what is to be run on it, "
         "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again. "
-        "Nothing behind the statement is applied yet",
+        "Nothing after the statement is applied yet",
     ),
     "DDL-007": CatalogueEntry(
         "the process ended around a statement whose effect does not show in the structure: {statement}",
@@ -95,7 +95,7 @@ DDL: dict[str, CatalogueEntry] = {
     ),
     "DDL-024": CatalogueEntry(
         "one helper table of online DDL becomes the ghost of another by RENAME: {statement}",
-        "nobody can say which statements the new ghost has behind it: bring the target's table to the source's "
+        "nobody can say which statements the new ghost table has already: bring the target's table to the source's "
         "structure by hand, then leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
@@ -124,7 +124,7 @@ DDL: dict[str, CatalogueEntry] = {
         " by hand. Or, as for AUTO_INCREMENT, copy the table again: make it on the target what the source has now,"
         " leave the statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start with"
         " `safe-mode: true` under `syncers`. The same statement as it is, given to `replace`, is run: where"
-        " nobody needs those values. Rows that are written behind the statement come with their values in any case",
+        " nobody needs those values. Rows that are written after the statement arrive with their values in any case",
     ),
     "DDL-035": CatalogueEntry(
         "a session that does not log in ROW format makes a temporary table, and its TRUNCATE, ALTER or RENAME of it"
@@ -143,8 +143,8 @@ DDL: dict[str, CatalogueEntry] = {
         " sql_generate_invisible_primary_key = OFF there; then start again",
     ),
     "DDL-037": CatalogueEntry(
-        "the structure behind the statement can't be computed, as a TiDB target needs it: {statement}",
-        "run it on the target by hand, in a form that TiDB takes; give the structure behind it, "
+        "the structure after the statement can't be computed, as a TiDB target needs it: {statement}",
+        "run it on the target by hand, in a form that TiDB takes; give the structure after it, "
         "`unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s {source_id}`; leave the statement "
         "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),

@@ -152,7 +152,7 @@ def tell_proof(console: Console, proof: Proof, killed: list[OpenBatchCount]) -> 
             f" applied. The next run applied {left} chunks.",
         )
     applied = proof.applied
-    say(console, f"In {applied.record} stand")
+    say(console, f"Counted in {applied.record}:")
     say(console, f"  {applied.chunks:,} chunks with their receipt, {_twice(applied.chunks_twice)}")
     say(console, f"  {applied.versions:,} row versions inserted or updated, {_twice(applied.versions_twice)}")
     say(console, f"  {applied.deletes:,} deletes, {_twice(applied.deletes_twice)}")
