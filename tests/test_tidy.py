@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -28,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"schema"}),
     frozenset({"mysql"}),
     frozenset({"api"}),
-    frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "clock", "log", "metrics"}),
+    frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "run_tasks", "log", "metrics"}),
 )
 """From the top down: a package imports those of its own row and of the rows below it, and no two import each other."""
 
@@ -147,6 +148,15 @@ def test_what_runs_on_executors_imports_nothing_of_the_driver() -> None:
         and not (node.module or "").startswith(shared)
     ]
     assert wrong == []
+
+
+def test_a_worker_process_of_spark_loads_no_unit_and_no_statements() -> None:
+    """What the tasks of a batch import: neither the units that begin them, nor the parts that read statements."""
+    code = "import sys, unshard.spark.batches; print(*{name.split('.')[1] for name in sys.modules if '.' in name"
+    code += " and name.startswith('unshard.')})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"dump", "load", "ddl", "shard", "compare", "worker"} & set(loaded) == set()
+    assert "sync" in loaded
 
 
 def test_relative_imports_are_not_used() -> None:

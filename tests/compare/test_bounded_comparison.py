@@ -54,9 +54,9 @@ def table() -> ComparedTable:
     )
 
 
-def all_differ(payloads: Sequence[bytes], task: Callable[[bytes], bytes]) -> list[bytes]:
+def all_differ(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
     """In place of Spark: each key has another row on either side, of twenty columns where it is to be shown."""
-    del task
+    del task, barrier
     outcomes = []
     for payload in payloads:
         order = cast(LookOrder, pickle.loads(payload))

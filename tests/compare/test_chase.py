@@ -60,9 +60,9 @@ class World:
             if key not in self.lost:
                 put(self.target, key, value)
 
-    def run(self, payloads: Sequence[bytes], task: Callable[[bytes], bytes]) -> list[bytes]:
+    def run(self, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         """In place of Spark: the source is read, time passes, the target is read."""
-        del task
+        del task, barrier
         found = []
         for payload in payloads:
             keys = cast(LookOrder, pickle.loads(payload)).keys

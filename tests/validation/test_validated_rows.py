@@ -47,10 +47,10 @@ def test_many_small_batches_are_looked_at_together(
         validator = subtask.validation.built
         own_run = validator.run
 
-        def counted(payloads: Sequence[bytes], task: Callable[[bytes], bytes]) -> list[bytes]:
+        def counted(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
             if task is look_first:
                 first_looks.append(len(payloads))
-            return own_run(payloads, task)
+            return own_run(payloads, task, barrier=barrier)
 
         with held:
             for number in range(12):

@@ -14,7 +14,6 @@ from threading import Event
 
 import typer
 
-from unshard.compare.chase import RunTasks
 from unshard.compare.last_change import with_last_changes
 from unshard.compare.places import (
     SourceWatch,
@@ -39,6 +38,7 @@ from unshard.log import LogSettings, configure
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
+from unshard.run_tasks import RunTasks
 from unshard.source.read_only import held_sources
 from unshard.spark.address import check_java
 from unshard.spark.jobs import run_tasks

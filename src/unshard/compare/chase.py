@@ -32,8 +32,7 @@ from unshard.compare.result import RowClass, RowDifference, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError, disclose
 from unshard.model.change import Op
-
-RunTasks = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
+from unshard.run_tasks import RunTasks
 
 QUIET_LOOKS, BUSY_LOOKS = 2, 7
 KEYS_AT_ONCE = 200

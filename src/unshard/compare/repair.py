@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unshard.compare.chase import RunTasks
 from unshard.compare.executor.repair import RepairOrder, repair_statements
 from unshard.compare.result import DIFFERENT, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, Where, disclose
+from unshard.run_tasks import RunTasks
 
 KEYS_A_TASK = 200
 ROWS_A_TRANSACTION = 1_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase, RunTasks
+from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
 from unshard.compare.pace import (
     DEFAULT_PERCENT,
@@ -28,6 +28,7 @@ from unshard.compare.progress_file import ProgressFile, fingerprint_of
 from unshard.compare.result import ComparisonOutcome, SourcePlace, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError, disclose
+from unshard.run_tasks import RunTasks
 
 TELL_SECONDS = 5.0
 WAVES_A_SLOT = 2

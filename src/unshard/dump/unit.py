@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from unshard.ddl.sandbox import show_create_database
 from unshard.dump.folder import DumpSettings, begin, header_to_resume, publish, still_listed, wipe
@@ -43,6 +43,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import READ_SECONDS, Endpoint, session
 from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
 from unshard.retry import ATTEMPTS, retrying
+from unshard.run_tasks import RunTasks
 from unshard.source.snapshot import locate
 
 LOST = "DUMP-012"
@@ -50,18 +51,6 @@ _RESTARTS = 3
 
 Crossed = Callable[[DumpResult], frozenset[TableName] | None]
 """Returns the tables of a dump that are named by a statement of the log between their snapshots; None: stopped."""
-
-
-class RunTasks(Protocol):
-    """`spark.jobs.run_tasks` with its session bound: one task a payload, results in order."""
-
-    def __call__(
-        self, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
-    ) -> list[bytes]:
-        """Run `task` on each payload and return the results in the payloads' order.
-
-        `barrier`: all tasks run at the same time.
-        """
 
 
 class DumpUnit:

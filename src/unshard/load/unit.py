@@ -16,7 +16,6 @@ from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.plan import shares
-from unshard.dump.unit import RunTasks
 from unshard.errors import LoadError, UnshardError, Where, disclose
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables, SeenStates, rows_in_all, rows_of, table_progress
 from unshard.load.contents import Contents, allowed, contents_of, read_foreign
@@ -30,6 +29,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
+from unshard.run_tasks import RunTasks
 from unshard.target.filled import FilledTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.block_allow import BlockAllowList

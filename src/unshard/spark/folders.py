@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from unshard.dump.unit import RunTasks
 from unshard.errors import EngineError, Where
+from unshard.run_tasks import RunTasks
 from unshard.spark.address import local_slots
 from unshard.spark.jobs import failure, setting
 from unshard.spark.lazy import LazySession

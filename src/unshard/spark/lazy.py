@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from unshard.dump.unit import RunTasks
+from unshard.run_tasks import RunTasks
 from unshard.spark.address import local_slots
 from unshard.spark.jobs import Task, interrupt, run_tasks, setting
 from unshard.spark.session import Session, slots

@@ -10,10 +10,10 @@ from threading import Event
 
 import pyarrow as pa
 
-from unshard.compare.chase import RunTasks
 from unshard.compare.executor.changed import ChangedOrder, look_first
 from unshard.errors import UnshardError, disclose
 from unshard.model.table import TableName
+from unshard.run_tasks import RunTasks
 from unshard.sync.batch.row_counts import SEPARATOR, KeyReport, KeyReportTable
 from unshard.target.validation import RUNNING, STOPPED, Key, PendingKey
 from unshard.target.validation_backlog import ChangedKeyPart

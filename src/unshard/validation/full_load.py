@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from unshard.compare.chase import RunTasks
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
 from unshard.compare.pace import FIRST_ROWS, ChunkPace, TableCutter
 from unshard.compare.ranges import Bound, KeyRange
@@ -23,6 +22,7 @@ from unshard.errors import UnshardError, disclose
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.retry import retrying
+from unshard.run_tasks import RunTasks
 from unshard.target.validation import RUNNING, STOPPED, PendingKey, add_pending
 from unshard.target.validation_backlog import LoadedTable, list_loaded, move_bound, unfinished
 from unshard.validation.first_look import FirstLook

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unshard.compare.chase import ChasedTable, KeyChase, RunTasks
+from unshard.compare.chase import ChasedTable, KeyChase
 from unshard.compare.places import LogPlace, SourceWatch, newest_places
 from unshard.compare.result import DIFFERENT, RowClass, RowDifference, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
+from unshard.run_tasks import RunTasks
 from unshard.target.validation import PendingKey
 from unshard.target.validation_errors import ErrorKind, RowAnswer, RowError, RowQuestion
 from unshard.validation.tables import GONE, OLD_KEY, ValidatedTables

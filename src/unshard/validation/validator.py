@@ -13,7 +13,6 @@ from functools import partial
 from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
-from unshard.compare.chase import RunTasks
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.sides import SourceSide
 from unshard.config.subtask import ValidatorSettings
@@ -21,6 +20,7 @@ from unshard.errors import CompareError, UnshardError, Where
 from unshard.log import fields, known_fields, logger
 from unshard.model.position import Location
 from unshard.mysql.connection import Endpoint
+from unshard.run_tasks import RunTasks
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.status import Meter
 from unshard.target.checkpoint import load_checkpoint

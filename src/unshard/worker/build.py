@@ -14,7 +14,7 @@ from unshard.ddl.provenance import renamed, without_columns
 from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.dump.folder import DumpSettings
-from unshard.dump.unit import DumpUnit, RunTasks
+from unshard.dump.unit import DumpUnit
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
@@ -28,6 +28,7 @@ from unshard.mysql.flavour import identify
 from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
+from unshard.run_tasks import RunTasks
 from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate

@@ -1,0 +1,18 @@
+"""The call by which a unit has its tasks run on Spark's executors, without an import of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+class RunTasks(Protocol):
+    """`spark.jobs.run_tasks` with its session bound: one task a payload, results in order."""
+
+    def __call__(
+        self, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
+    ) -> list[bytes]:
+        """Run `task` on each payload and return the results in the payloads' order.
+
+        `barrier`: all tasks run at the same time.
+        """
