@@ -18,6 +18,7 @@ from unshard.testing.servers import MariadbServer
 CITIES = {"berlin": 1, "lyon": 2}
 """The sources. Ids of a city begin at its number times `_IDS`."""
 _IDS = 10_000_000
+_ORDER = "id, customer_id, status, total, note, ordered_at"
 UNCHANGED = 100
 """The oldest orders of a city, which nobody changes: a row of the target that differs stays so."""
 SHARDS = tuple(f"orders_{number}" for number in range(1, 5))
@@ -68,7 +69,7 @@ class PicturedShop:
         keys = {
             "shard-mode": "pessimistic",
             "routes": {"all-orders": rules},
-            "validators": {"rows": {"mode": "full", "validate-interval": "1s", "check-interval": "1s"}},
+            "validators": {"rows": {"mode": "none", "validate-interval": "1s", "check-interval": "1s"}},
         }
         return TaskFiles(
             self.folder, "shop", self.servers, self.target, ("shop",), keys=keys,
@@ -115,7 +116,9 @@ class PicturedShop:
             row = f"({number}, {number}, 'new', {price * quantity:.2f}, {note}, NOW())"
             orders[SHARDS[number % len(SHARDS)]].append(row)
         found = [f"INSERT INTO shop.customers VALUES {', '.join(customers)}"]
-        found += [f"INSERT INTO shop.{shard} VALUES {', '.join(rows)}" for shard, rows in orders.items() if rows]
+        found += [
+            f"INSERT INTO shop.{shard} ({_ORDER}) VALUES {', '.join(rows)}" for shard, rows in orders.items() if rows
+        ]
         return [*found, f"INSERT INTO shop.order_items VALUES {', '.join(items)}"]
 
     def _changes(self, city: str, many: int) -> list[str]:

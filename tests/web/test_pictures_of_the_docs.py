@@ -29,7 +29,7 @@ __all__ = ["browser"]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TAKE = os.environ.get("UNSHARD_DOCS_PICTURES", "")
 MINUTES, ORDERS = (float(TAKE), 20_000) if TAKE else (0, 600)
-WORDS = "h1, h2, h3, th[scope=col], .tile > span, .tabs a, .buttons a, .buttons button, dt, label, .chip"
+WORDS = "h1, h2, h3, th[scope=col], .tile > span:not(.quiet), .tabs a, .buttons a, .buttons button, dt, label, .chip"
 """What has the words of a screen."""
 DRAWN = "main:not(:has(.chart:not(.drawn)))"
 
@@ -49,7 +49,7 @@ PICTURES = {
     "page-task": Picture("tasks/shop?minutes=15", "dark", 1210, DRAWN, ("running", "berlin", "lyon")),
     "page-overview": Picture(
         "", "light", 760, "main:has-text('A DDL waits')",
-        ("has stopped with an error", "A DDL waits for other shards", "rows of task shop differ"),
+        ("A DDL waits for other shards", "rows of task shop differ"),
     ),
     "page-validation": Picture(
         "tasks/shop/validation", "light", 900, ".differs", ("The row has other values in the target", "total")
@@ -95,7 +95,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 def go_wrong(run: Run) -> None:
-    """Somebody changes rows of the target; a column there is too short; a DDL is run on one shard alone. Idempotent."""
+    """Somebody changes rows of the target, and runs a DDL on one shard alone. Idempotent."""
     target = run.shop.target
     if target.query("SELECT 1 FROM shop.customers WHERE name = 'nobody'"):
         return
@@ -103,24 +103,18 @@ def go_wrong(run: Run) -> None:
         "UPDATE shop.orders SET total = total - 1 WHERE id IN (10000007, 10000019, 20000004)",
         "DELETE FROM shop.customers WHERE id = 20000011",
     )
-    run.do("validation-stop", task="shop")
     run.do("validation-start", task="shop", mode="full")
     run.shows("", "4 rows of task")
     target.run("INSERT INTO shop.customers VALUES (1, 'nobody', NULL, 'Lyon', FALSE)")
     run.shop.servers["berlin"].run("ALTER TABLE shop.orders_1 ADD COLUMN coupon VARCHAR(20)")
     run.shows("locks", "coupon")
-    target.run("ALTER TABLE shop.order_items MODIFY article VARCHAR(20) NOT NULL")
-    run.shop.servers["lyon"].run(
-        "INSERT INTO shop.order_items VALUES (29999999, 20000001, 'Espresso machine, stainless steel', 1, 649.00)"
-    )
-    run.shows("", "has stopped with an error")
 
 
 def words(tab: Page) -> str:
-    """The words of a screen that stay the same from one run to the next."""
+    """The words of a screen that stay the same from one run to the next, sorted: rows come in any order."""
     found = tab.locator("main").locator(WORDS).all_inner_texts()
-    lines = dict.fromkeys(re.sub(r"\d[\d,.]*", "#", " ".join(text.split())) for text in found)
-    return "".join(f"{line}\n" for line in lines if line)
+    lines = {re.sub(r"\d[\d,.]*", "#", " ".join(text.split())) for text in found}
+    return "".join(f"{line}\n" for line in sorted(lines) if line)
 
 
 @pytest.mark.parametrize("name", PICTURES)
