@@ -37,6 +37,14 @@ import asyncio, os, sys, httpx
 url, number, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 
 async def page(path, ready):
+    try:
+        await opened(path, ready)
+    except Exception as error:
+        if not ready.done():
+            ready.set_exception(error)
+        raise
+
+async def opened(path, ready):
     async with httpx.AsyncClient(base_url=url, timeout=600) as one:
         async with one.stream("GET", "stream", headers={"Accept": "text/event-stream"}) as events:
             async for line in events.aiter_lines():
@@ -124,7 +132,8 @@ class _Following:
     def tables(self) -> tuple[TableProgress, ...]:
         return ()
 
-    def status(self) -> SubtaskStatus:
+    def status(self, *, asks: bool = True) -> SubtaskStatus:
+        del asks
         self._meter.rows += 1
         return SubtaskStatus(self.source, "sync", sync=self._meter.read(time.monotonic(), None))
 
