@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -119,6 +120,7 @@ class _Following:
 
     def __init__(self, source: str, tables: int) -> None:
         self.source = source
+        self.entered = datetime.now(UTC)
         self._meter = Meter(tables={f"bench.orders_{at:05}": RowCounts(inserted=1) for at in range(tables)})
 
     def run(self, stop: Event) -> None:
@@ -128,6 +130,8 @@ class _Following:
         return False
 
     def cancel_sync(self) -> None: ...
+
+    def look_around(self) -> None: ...
 
     def tables(self) -> tuple[TableProgress, ...]:
         return ()

@@ -45,6 +45,8 @@ class Stub:
     def cancel_sync(self) -> None:
         self.broken_off = True
 
+    def look_around(self) -> None: ...
+
     def status(self, *, asks: bool = True) -> SubtaskStatus:
         return SubtaskStatus(self.source, "sync")
 
