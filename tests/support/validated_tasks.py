@@ -54,9 +54,9 @@ class HeldLooks:
             validator.run = self._gated(validator.run)
 
     def _gated(self, run: Callable[..., list[bytes]]) -> Callable[..., list[bytes]]:
-        def gated(payloads: Sequence[bytes], task: Callable[[bytes], bytes]) -> list[bytes]:
+        def gated(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
             with self._lock:
-                return run(payloads, task)
+                return run(payloads, task, barrier=barrier)
 
         return gated
 
