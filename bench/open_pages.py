@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -37,6 +38,14 @@ import asyncio, os, sys, httpx
 url, number, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 
 async def page(path, ready):
+    try:
+        await opened(path, ready)
+    except Exception as error:
+        if not ready.done():
+            ready.set_exception(error)
+        raise
+
+async def opened(path, ready):
     async with httpx.AsyncClient(base_url=url, timeout=600) as one:
         async with one.stream("GET", "stream", headers={"Accept": "text/event-stream"}) as events:
             async for line in events.aiter_lines():
@@ -111,6 +120,7 @@ class _Following:
 
     def __init__(self, source: str, tables: int) -> None:
         self.source = source
+        self.entered = datetime.now(UTC)
         self._meter = Meter(tables={f"bench.orders_{at:05}": RowCounts(inserted=1) for at in range(tables)})
 
     def run(self, stop: Event) -> None:
@@ -121,10 +131,13 @@ class _Following:
 
     def cancel_sync(self) -> None: ...
 
+    def look_around(self) -> None: ...
+
     def tables(self) -> tuple[TableProgress, ...]:
         return ()
 
-    def status(self) -> SubtaskStatus:
+    def status(self, *, asks: bool = True) -> SubtaskStatus:
+        del asks
         self._meter.rows += 1
         return SubtaskStatus(self.source, "sync", sync=self._meter.read(time.monotonic(), None))
 
