@@ -123,6 +123,13 @@ STATES = {
         "waits", "A shard waits with its DDL: `shop`.`orders`", "locks",
         GOOD.model_copy(update={"sync": SYNC.model_copy(update={"unresolved_groups": (OF_A_SHARD,)})}), own=True,
     ),
+    "overdue-shard": State(
+        "error", "A shard has waited too long with its DDL: `shop`.`orders`", "locks",
+        GOOD.model_copy(
+            update={"sync": SYNC.model_copy(
+                update={"unresolved_groups": (OF_A_SHARD.model_copy(update={"overdue": True}),)})}
+        ), own=True,
+    ),
     "failed": State(
         "error", "Task {task} has stopped with an error", "errors",
         GOOD.model_copy(update={"stage": Stage.PAUSED, "result": FAILED}), own=True,
@@ -198,6 +205,7 @@ def test_each_state_has_its_sentence_its_beginning_and_its_link(name: str) -> No
 ALIKE = {
     "2 errors need a decision",
     "2 sharding DDLs wait",
+    "2 sharding DDLs have waited too long",
     "2 tasks copy their tables",
     "2 tasks are changing their state",
 }

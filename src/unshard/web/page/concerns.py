@@ -195,22 +195,15 @@ _TOLD: Mapping[str, Callable[[TaskFigures, Sequence[SubtaskFigures]], _Told]] = 
 }  # fmt: skip
 
 
-_OF_SHARDS = {
-    "locked": "A shard waits with its DDL: {}",
-    "overdue": "A shard has waited too long with its DDL: {}",
-}
-"""In optimistic mode. It may wait for a human."""
-
-
 def _of_locks(task: TaskFigures) -> Iterator[Concern]:
     by_lock: dict[str, list[DdlLock]] = defaultdict(list)
     for lock in task.locks:
         by_lock[lock.target].append(lock)
     for target, locks in by_lock.items():
         begun = [at for one in locks if (at := _unix(one.since)) is not None]
-        group = "overdue" if any(one.overdue for one in locks) else "locked"
-        words = _OF_SHARDS[group] if any(one.shards for one in locks) else ""
-        yield Concern(group, target, words, since=min(begun, default=None), path="locks", task=task.name)
+        late, of_shards = any(one.overdue for one in locks), any(one.shards for one in locks)
+        group = ("overdue shard" if late else "shard") if of_shards else ("overdue" if late else "locked")
+        yield Concern(group, target, since=min(begun, default=None), path="locks", task=task.name)
 
 
 def _unix(text: str) -> float | None:

@@ -34,6 +34,12 @@ _GROUPS: Mapping[str, _Group] = {
         "{} sharding DDLs have waited too long",
         "See which shards are missing",
     ),
+    "overdue shard": _Group(
+        "error",
+        "A shard has waited too long with its DDL: {}",
+        "{} sharding DDLs have waited too long",
+        "See what it waits for",
+    ),
     "blind": _Group("unknown", "The state of the cluster is unknown", "", "Cluster"),
     "silent": _Group("unknown", "The worker of source {} does not answer", "{} workers do not answer", "Cluster"),
     "unknown": _Group("unknown", "The state of task {} is unknown", "The state of {} tasks is unknown", "The task"),
@@ -49,6 +55,7 @@ _GROUPS: Mapping[str, _Group] = {
     "locked": _Group(
         "waits", "A DDL waits for other shards: {}", "{} sharding DDLs wait", "See which shards are missing"
     ),
+    "shard": _Group("waits", "A shard waits with its DDL: {}", "{} sharding DDLs wait", "See what it waits for"),
     "lagging": _Group("waits", "Task {} lags", "{} tasks lag", "The task"),
     "waiting": _Group("waits", "Task {} waits", "{} tasks wait", "The task"),
     "moving": _Group("waits", "Task {} is starting", "{} tasks are changing their state", "The task"),
@@ -163,7 +170,7 @@ def shortened(concerns: Iterable[Concern], most: int = 4) -> list[tuple[Concern,
     ]
 
 
-_WITH_CARDS = ("failed", "locked", "overdue")
+_WITH_CARDS = ("failed", "locked", "overdue", "shard", "overdue shard")
 """Groups that the screen of a task shows otherwise."""
 
 
