@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-SUITES := faults cluster page docs scenarios storms mysql tidb
+SUITES := faults cluster page docs scenarios storms mysql tidb pairs
 .PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache
 
 VENV := .venv

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 from shop import Shop
 
+from support.source_servers import new_source
+from support.target_servers import new_target
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 
 
 def test_a_killed_worker_is_followed_by_the_other_one(tmp_path: Path) -> None:
     with (
-        MariadbServer() as source,
-        MariadbServer({"gtid_domain_id": "9"}) as target,
+        new_source() as source,
+        new_target() as target,
         ThrowawayCluster(f"sqlite:///{tmp_path}/master.db", masters=1, workers=2) as cluster,
     ):
         shop = Shop(cluster, {"s1": source}, target)

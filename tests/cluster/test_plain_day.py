@@ -20,7 +20,7 @@ from unshard.config.listener import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
@@ -29,8 +29,8 @@ ROLES = ("viewer", "operator", "admin", "worker", "master")
 
 @pytest.fixture(scope="module")
 def shop(
-    sources: dict[str, MariadbServer],
-    target: MariadbServer,
+    sources: dict[str, ThrowawayServer],
+    target: ThrowawayServer,
     store: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Shop]:
@@ -220,7 +220,7 @@ class Stock:
     def arrives(self) -> None:
         """All rows are there, and so all statements before them are done."""
 
-        def count(server: MariadbServer, schema: str) -> Any:
+        def count(server: ThrowawayServer, schema: str) -> Any:
             return server.query(f"SELECT COUNT(*), MAX(id) FROM {schema}.items")
 
         for name in self.sources:

@@ -21,7 +21,7 @@ from unshard.model.table import TableName
 from unshard.testing.binlog_count import moved, row_events
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
@@ -37,7 +37,7 @@ class RelayShop:
     early: tuple[str, int] = ("", 0)
 
     @property
-    def server(self) -> MariadbServer:
+    def server(self) -> ThrowawayServer:
         return self.shop.sources[SOURCE]
 
     @property
@@ -155,7 +155,7 @@ class RelayShop:
 
 
 @pytest.fixture(scope="module")
-def relay(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[RelayShop]:
+def relay(sources: dict[str, ThrowawayServer], target: ThrowawayServer, store: str) -> Iterator[RelayShop]:
     dies = {"w1": {"UNSHARD_CRASH_AT": "relay-file-purged:2"}}
     with ThrowawayCluster(store, masters=1, workers=1, environments=dies) as cluster:
         made = RelayShop(Shop(cluster, {SOURCE: sources[SOURCE]}, target))

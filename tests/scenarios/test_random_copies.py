@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from support.copy_storm import CopyStorm
-from support.waiting import rounds
+from support.seeds import seeds
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
@@ -28,10 +27,8 @@ def test_random_copies(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With UNSHARD_FUZZ_SECONDS new seeds for so long, from UNSHARD_FUZZ_SEED on; a finding tells its seed."""
-    seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
-    first = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or int(time.time())
-    for seed in (first + number for number in rounds(seconds)) if seconds else SEEDS:
+    """Of fixed seeds, or those that the environment asks for (`support.seeds`); a finding tells its seed."""
+    for seed in seeds(SEEDS):
         name = f"{schema}_{seed}"
         storm = CopyStorm(seed, name, source_server, target_server, tmp_path / name)
         try:

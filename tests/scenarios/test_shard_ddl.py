@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.scenario_folders import Scenario
-from unshard.testing.servers import MariadbServer
+from support.source_servers import new_source
+from unshard.testing.servers import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FOLDERS = sorted(path for path in Path(__file__).with_name("shard_ddl").iterdir() if path.is_dir())
@@ -24,18 +25,18 @@ def of_its_suite(folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def more_sources() -> Iterator[tuple[MariadbServer, MariadbServer]]:
-    with MariadbServer({"gtid_domain_id": "3"}) as third, MariadbServer({"gtid_domain_id": "4"}) as fourth:
+def more_sources() -> Iterator[tuple[ThrowawayServer, ThrowawayServer]]:
+    with new_source(3) as third, new_source(4) as fourth:
         yield third, fourth
 
 
 @pytest.mark.parametrize("folder", [of_its_suite(folder) for folder in FOLDERS])
 def test_the_merged_table_is_as_the_folder_says(
     folder: Path,
-    source_server: MariadbServer,
-    second_source: MariadbServer,
-    more_sources: tuple[MariadbServer, MariadbServer],
-    target_server: MariadbServer,
+    source_server: ThrowawayServer,
+    second_source: ThrowawayServer,
+    more_sources: tuple[ThrowawayServer, ThrowawayServer],
+    target_server: ThrowawayServer,
     spark: SparkSession,
     schema: str,
     tmp_path: Path,

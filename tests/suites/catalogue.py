@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from suites.pairs import PAIRS, Pair
+
 BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
 """Marks of suites beside `make test`. A test with one of them is left out of `make test`."""
 
@@ -28,6 +30,7 @@ class Step:
         marks: pytest's expression of the marks that a test has.
         paths: files, folders or `@` with a file that lists them.
         ignored: paths below those that another step of the suite runs.
+        without: tests that it leaves out, by node id.
         jobs: how many processes share the tests; 0 is this one alone.
         environment: further variables of the environment.
     """
@@ -36,6 +39,7 @@ class Step:
     marks: str = ""
     paths: tuple[str, ...] = ("tests",)
     ignored: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     jobs: int = 2
     environment: tuple[tuple[str, str], ...] = ()
 
@@ -63,9 +67,13 @@ def _beside(name: str, about: str, *needs: tuple[str, ...], second_try: bool = F
     return Suite(name, about, (Step(name, name),), needs, second_try)
 
 
+def _of_pair(pair: Pair) -> Step:
+    without = tuple(test for test, _ in pair.without)
+    return Step(pair.name, paths=pair.paths, without=without, environment=pair.environment)
+
+
 _BROWSER = ("tools/system-packages", "browser")
 _MYSQL = ("tools/test-servers", "mysql")
-_INTO_TIDB = (("UNSHARD_TEST_TARGET", "tidb"),)
 _TIDB = ("tools/test-servers", "tidb")
 
 GATE: Final = Suite(
@@ -97,10 +105,13 @@ SUITES: Final = (
     Suite(
         "tidb",
         "a real TiDB as the target",
-        (
-            Step("tidb", paths=("tests/tidb_server",)),
-            Step("others-on-tidb", paths=("@tests/tidb_server/selected.txt",), environment=_INTO_TIDB),
-        ),
+        (Step("tidb", paths=("tests/tidb_server",)),),
+        (_TIDB, _MYSQL),
+    ),
+    Suite(
+        "pairs",
+        "whole tasks from MySQL and MariaDB into TiDB and MariaDB",
+        tuple(map(_of_pair, PAIRS)),
         (_TIDB, _MYSQL, _BROWSER),
     ),
 )

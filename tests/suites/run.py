@@ -107,6 +107,7 @@ def _step(suite: Suite, step: Step, *more: str) -> Result:
         words += [f"--numprocesses={jobs}", "--dist=loadfile", "--no-loadscope-reorder", "--max-worker-restart=0"]
     words += ["-m", step.marks] if step.marks else []
     words += [f"--ignore={ignored}" for ignored in step.ignored]
+    words += [f"--deselect={test}" for test in step.without]
     begun = time.monotonic()
     environment = {**os.environ, **dict(step.environment), RECORD: str(path)}
     code = subprocess.run([*words, *more, *step.paths], env=environment, check=False).returncode

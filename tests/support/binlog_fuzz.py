@@ -21,7 +21,7 @@ from struct import pack_into, unpack_from
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from support.waiting import rounds
+from support.seeds import rounds
 from unshard.binlog.described import describe_table
 from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk

@@ -17,15 +17,15 @@ from unshard.compare.places import SourceWatch
 from unshard.compare.result import ComparisonOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 
 @contextmanager
 def merged_tables(
-    servers: Sequence[MariadbServer], target: ThrowawayServer, schema: str, folder: Path
+    servers: Sequence[ThrowawayServer], target: ThrowawayServer, schema: str, folder: Path
 ) -> Iterator[TaskFiles]:
     """A task of two sources, each with a table `t_<n>` of 100 rows, which are merged into `t`. Dropped at the end."""
-    sources: Mapping[str, MariadbServer] = {f"s{number}": server for number, server in enumerate(servers, 1)}
+    sources: Mapping[str, ThrowawayServer] = {f"s{number}": server for number, server in enumerate(servers, 1)}
     for number, server in enumerate(servers, 1):
         server.run(
             f"CREATE DATABASE {schema}",

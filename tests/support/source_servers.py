@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Final
 
 from support.target_servers import BUILT_IN_COLLATIONS
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
+MARIADB: Final = "mariadb"
 _GENERAL = {"character_set_server": "utf8mb4", "collation_server": "utf8mb4_general_ci"}
 """For MySQL 8.0 and newer: schemas have a collation that all servers have."""
 
 SOURCES: dict[str, Callable[[int], ThrowawayServer]] = {
-    "mariadb": lambda number: MariadbServer({"gtid_domain_id": str(number), **BUILT_IN_COLLATIONS}),
+    MARIADB: lambda number: MariadbServer(
+        {"gtid_domain_id": str(number), "log_slave_updates": "ON", **BUILT_IN_COLLATIONS}
+    ),
     "mysql-5.6": lambda _: Mysql56Server(),
     "mysql-8.0": lambda _: Mysql80Server(_GENERAL),
     "mysql-9.7": lambda _: MysqlServer(_GENERAL),
 }
+"""By name. A replica of any of them logs what it applies."""
+
+
+def source_name() -> str:
+    """The product and release of the sources of this run, a key of `SOURCES`."""
+    return os.environ.get("UNSHARD_TEST_SOURCE", MARIADB)
 
 
 def new_source(number: int = 0) -> ThrowawayServer:
     """Start a new one. `number`: another one for each source of a task; it is the GTID domain of a MariaDB."""
-    return SOURCES[os.environ.get("UNSHARD_TEST_SOURCE", "mariadb")](number)
+    return SOURCES[source_name()](number)

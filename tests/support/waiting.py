@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 PATIENCE_SECONDS = 180.0
 """Longer than anything takes on a busy machine: only what never comes takes so long."""
@@ -33,11 +33,3 @@ def wait_until(
             raise ExpiredWait(f"not in {seconds:.0f} s: {what}\n{told()}")
         time.sleep(every)
         late = time.monotonic() >= deadline  # a process that did not run for so long looks once more
-
-
-def rounds(seconds: float) -> Iterator[int]:
-    """Yield 0, 1 and so on until the seconds are over, but 0 in any case: for random tests that are given a time."""
-    number, ends = 0, time.monotonic() + seconds
-    while number == 0 or time.monotonic() < ends:
-        yield number
-        number += 1

@@ -10,7 +10,7 @@ from itertools import chain
 import pytest
 
 from support.random_rows_rounds import carry_random_rows
-from support.waiting import rounds
+from support.seeds import rounds
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.storms]
