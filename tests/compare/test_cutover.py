@@ -163,6 +163,7 @@ def test_read_only_and_back(files: TaskFiles, spark: SparkSession, schema: str) 
         servers["s1"].run("DROP USER few@'%'")
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_a_cut_over_as_it_is_typed(files: TaskFiles, spark: SparkSession, schema: str) -> None:

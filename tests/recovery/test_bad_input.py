@@ -303,6 +303,7 @@ def test_a_damaged_relay_file(
     goes_on(files)  # a damaged end is fetched again
 
 
+@pytest.mark.faults
 def test_a_truncated_dump_file(
     files: TaskFiles, fails: Any, goes_on: Any, target: MariadbServer, name: TableName, source: MariadbServer
 ) -> None:
@@ -316,6 +317,7 @@ def test_a_truncated_dump_file(
     goes_on(files)
 
 
+@pytest.mark.faults
 def test_the_disk_of_the_relay_is_full(files: TaskFiles, goes_on: Any, source: MariadbServer, name: TableName) -> None:
     with Command(files) as command:
         command.catch_up()

@@ -149,6 +149,7 @@ def test_the_next_source_goes_on_with_the_change_of_one_that_is_taken_out(
         in_step(run, shards)
 
 
+@pytest.mark.faults
 def test_deaths_in_the_copy_of_shards_that_differ(rig: ShardRig) -> None:
     shards = optimistic(rig)
     for number, shard in enumerate(shards.shards):

@@ -194,6 +194,7 @@ def test_what_the_target_never_had_needs_no_structure(ends: Ends, spark: SparkSe
     assert ends.rows("t") == [(1,)]
 
 
+@pytest.mark.faults
 @pytest.mark.recovery
 def test_a_killed_run_leaves_out_the_same(ends: Ends) -> None:
     ends.run("CREATE TABLE t (id INT PRIMARY KEY, v INT)")

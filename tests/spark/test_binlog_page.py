@@ -18,6 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "read-a-binlog-with-spark
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.docs
 def test_the_page_shows_what_its_programs_print(spark: SparkSession, tmp_path: Path) -> None:
     blocks = FENCE.findall(PAGE.read_text(encoding="utf-8"))
     names = {"spark": spark}

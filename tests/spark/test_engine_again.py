@@ -51,6 +51,7 @@ engine.close()
 """
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_a_session_that_died_is_made_anew(tmp_path: Path) -> None:
     """In a folder and a locale that Java's own reading of names does not go together with."""
@@ -89,6 +90,7 @@ other.close()
 """
 
 
+@pytest.mark.scenarios
 @pytest.mark.spark
 def test_a_session_that_was_started_ahead_is_the_task_s_and_makes_way_for_another(tmp_path: Path) -> None:
     command = [sys.executable, "-c", AHEAD, str(tmp_path / "spark.log")]
@@ -140,6 +142,7 @@ idle.close()
 """
 
 
+@pytest.mark.scenarios
 @pytest.mark.spark
 def test_a_session_starts_with_the_first_job_or_when_it_was_idle_for_long(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LAZY, str(tmp_path / "spark.log")]

@@ -121,6 +121,7 @@ def test_the_verbs(stocked: str, source_server: MariadbServer, target_server: Th
     assert ctl(files, "start", "task.yaml", "-s", "s1.yaml", "--mode", "fast")["sources"][0]["msg"].startswith("takes")
 
 
+@pytest.mark.faults
 def test_a_kill_loses_no_key_and_no_error(
     stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_kill_loses_no_key_and_no_error(
         assert (same.number, same.place, same.times) == (before[("1",)].number, before[("1",)].place, 1)
 
 
+@pytest.mark.scenarios
 def test_a_task_that_only_copies_says_why_it_has_no_validator(
     stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, tmp_path: Path
 ) -> None:
