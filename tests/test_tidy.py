@@ -44,6 +44,7 @@ CLOCKS = frozenset({"time.sleep", "asyncio.sleep", "time.monotonic", "time.perf_
 BY_THE_CLOCK = frozenset(
     {
         "tests/support/waiting.py",  # what all others wait by
+        "tests/support/seeds.py",  # ends a random test behind the time that somebody gave it
         "tests/support/copy_storm.py",  # pauses of random length between changes and kills; nothing is judged by them
         "tests/support/shard_storm.py",  # the same
         "tests/suites/run.py",  # tells how long each step took

@@ -116,3 +116,27 @@ PAIRS: Final = (
     Pair("mysql-8.0", "mariadb", _ALL),
 )
 """In the order in which the suite runs them. From MariaDB into MariaDB all tests run, in the other suites."""
+
+_SHOWN: Final = {
+    "mariadb": "MariaDB",
+    "mysql-5.6": "MySQL 5.6",
+    "mysql-8.0": "MySQL 8.0",
+    "mysql-9.7": "MySQL 9.7",
+    "tidb": "TiDB",
+}
+
+
+def table() -> str:
+    """Return the table of the documents: subjects by pairs, and what a pair leaves out."""
+    heads = [f"{_SHOWN[pair.source]} into {_SHOWN[pair.target]}" for pair in PAIRS]
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
+    lines += [
+        f"| {subject} | " + " | ".join("yes" if subject in pair.subjects else "no" for pair in PAIRS) + " |"
+        for subject in SUBJECTS
+    ]
+    left_out = [
+        f"* {head}, without `{test.rpartition('/')[2]}`: {why}"
+        for head, pair in zip(heads, PAIRS, strict=True)
+        for test, why in pair.without
+    ]
+    return "\n".join([*lines, *([""] if left_out else []), *left_out]) + "\n"

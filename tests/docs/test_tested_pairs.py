@@ -1,0 +1,32 @@
+"""The table of pairs that are tested is the suite that tests them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suites.catalogue import SUITES
+from suites.pairs import PAIRS, SUBJECTS, Pair, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_of_the_page_is_the_suite() -> None:
+    assert table() in (ROOT / "docs" / "explanation" / "limits.md").read_text(encoding="utf-8")
+    (suite,) = [suite for suite in SUITES if suite.name == "pairs"]
+    assert [(step.name, step.paths, step.environment) for step in suite.steps] == [
+        (pair.name, pair.paths, pair.environment) for pair in PAIRS
+    ]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_a_pair_names_tests_that_exist(pair: Pair) -> None:
+    assert set(pair.subjects) <= SUBJECTS.keys()
+    for path in pair.paths:
+        assert (ROOT / path).is_file(), path
+    for test, why in pair.without:
+        path, _, name = test.partition("::")
+        assert path in pair.paths, "it is left out of what the pair does not run"
+        assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text(encoding="utf-8")
+        assert why
