@@ -5,6 +5,7 @@ UNSHARD_KILLS is the number of deaths while rows come, 4 if it is not set. Of ea
 UNSHARD_AWAY is for how many transactions of the source the target stays away in the load and in the first batches, 40
 if it is not set.
 UNSHARD_TARGET_ENDS is how the target ends: `kill`, if it is not set, or `stop`.
+UNSHARD_FUZZ_SEED is the seed of how much happens between the deaths. `tools/try-kills` sets all of them.
 """
 
 from __future__ import annotations
@@ -17,24 +18,26 @@ from random import Random
 import pytest
 
 from support.exactly_once import assert_exactly_once
+from support.seeds import seeds
 from support.task_runs import Command, TaskFiles, at_work, commit_more, newest
 from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 KILLS = int(os.environ.get("UNSHARD_KILLS", "4"))
 AWAY = int(os.environ.get("UNSHARD_AWAY", "40"))
+SEEDS = (1,)
 TARGET_ENDS = os.environ.get("UNSHARD_TARGET_ENDS", "kill")
 
 
-def end(server: MariadbServer) -> None:
+def end(server: ThrowawayServer) -> None:
     {"kill": server.kill, "stop": server.stop}[TARGET_ENDS]()
 
 
-def restart(server: MariadbServer, works: Sequence[Workload], transactions: int) -> None:
+def restart(server: ThrowawayServer, works: Sequence[Workload], transactions: int) -> None:
     """The server is away while the workloads commit so many more."""
     end(server)
     commit_more(*works, transactions=transactions)
@@ -47,7 +50,7 @@ def moves(files: TaskFiles) -> None:
     wait_until(lambda: files.applied("s1") not in (None, seen), "a batch applied")
 
 
-def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer, tmp_path: Path) -> None:
+def test_every_change_arrives_once(source: ThrowawayServer, target: ThrowawayServer, tmp_path: Path) -> None:
     works = [
         Workload(source, WorkPlan("hard", SHAPES["sysbench"], threads=1, large_rows=90)),
         Workload(source, WorkPlan("knot", SHAPES["several_unique"], threads=1, tables=1, large_rows=20)),
@@ -58,7 +61,8 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
     names = [name for work in works for name in work.plan.names]
     syncer = {"compact": False, "batch": 10, "worker-count": 3}
     files = TaskFiles(tmp_path, "hard", {"s1": source}, target, ("hard_1", "knot_1"), syncer=syncer).write()
-    random = Random(1)
+    (seed,) = seeds(SEEDS)
+    random = Random(seed)
 
     first = names[0]
     target.run(f"CREATE DATABASE {first.schema}")

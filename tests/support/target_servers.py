@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
@@ -19,8 +20,13 @@ tests in `tests/mysql_server`.
 """
 
 
+TARGETS: dict[str, Callable[[], ThrowawayServer]] = {
+    "mariadb": lambda: MariadbServer({"gtid_domain_id": "9", **BUILT_IN_COLLATIONS}),
+    "tidb": TidbServer,
+}
+"""By name, as UNSHARD_TEST_TARGET has it."""
+
+
 def new_target() -> ThrowawayServer:
     """A new one. It keeps the proof of what was applied, and how often (`testing.applied_once`)."""
-    if os.environ.get("UNSHARD_TEST_TARGET") == "tidb":
-        return TidbServer()
-    return MariadbServer({"gtid_domain_id": "9", **BUILT_IN_COLLATIONS})
+    return TARGETS[os.environ.get("UNSHARD_TEST_TARGET", "mariadb")]()
