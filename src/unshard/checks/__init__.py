@@ -12,5 +12,6 @@
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |
 | `tidb` | features that a TiDB target lacks |
+| `limits` | tables and values that the target has no room for |
 | `result` | the results: findings, also grouped by remedy |
 """

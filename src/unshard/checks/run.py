@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from unshard.checks import losses, privileges, rules, server, shards, tables, tidb
+from unshard.checks import limits, losses, privileges, rules, server, shards, tables, tidb
 from unshard.checks.facts import SourceFacts, TaskFacts, read_facts
 from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, LocatedFinding, Result, grouped
 from unshard.checks.rules import doubled
@@ -169,6 +169,24 @@ ITEMS: tuple[Item, ...] = (
         "a TiDB target can have the tables, with all of their columns and keys", "source",
         lambda source, task, config: tidb.tables(source, task), when=_copies,
         applies=f"{_COPY}, into TiDB", worst="fail", on_tidb=True,
+    ),
+    Item(
+        "tidb_limits", "table size checker for TiDB",
+        "no table has more columns or keys than the TiDB target takes", "source",
+        lambda source, task, config: limits.parts_of_tables(source, task), when=_copies,
+        applies=f"{_COPY}, into TiDB", worst="fail", on_tidb=True,
+    ),
+    Item(
+        "value_limits", "value size checker",
+        f"no table of up to {limits.MANY_ROWS:,} rows has rows that are longer than the target takes, or a later TIME",
+        "source", lambda source, task, config: limits.values(source, task), when=_copies,
+        applies=f"{_COPY}, into TiDB, and from MariaDB into MySQL", worst="fail",
+    ),
+    Item(
+        "large_value_limits", "value size checker of large tables",
+        f"the same of tables of more than {limits.MANY_ROWS:,} rows, each of which is read for it", "source",
+        lambda source, task, config: limits.values_of_large_tables(source, task), when=_copies,
+        applies="only with `--also large_value_limits`", worst="fail", opt_in=True,
     ),
     Item(
         "tidb_collations", "collation checker for TiDB",
