@@ -37,6 +37,7 @@ SUBJECTS: Final = {
         "tests/scenarios/test_renames.py",
         "tests/scenarios/test_online_ddl.py",
         "tests/scenarios/test_operators.py",
+        "tests/scenarios/test_tracked_structures.py",
     ),
     "sharding DDL, pessimistic": (
         "tests/scenarios/test_shard_ddl.py",
@@ -72,7 +73,12 @@ SUBJECTS: Final = {
         "tests/compare/test_killed_repair.py",
         "tests/scenarios/test_backfill.py",
     ),
-    "page and status": ("tests/web/test_page_of_a_run.py", "tests/cli/test_status_command.py"),
+    "page, status, ctl, explain": (
+        "tests/web/test_page_of_a_run.py",
+        "tests/cli/test_status_command.py",
+        "tests/ctl/test_without_a_master.py",
+        "tests/explain/test_explained_runs.py",
+    ),
     "random life": ("tests/scenarios/test_random_copies.py", "tests/scenarios/test_random_shards.py"),
 }
 
