@@ -23,7 +23,7 @@ from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.route import Router
 
 LONG, JSON = 3, 245

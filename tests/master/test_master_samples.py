@@ -5,9 +5,10 @@ from __future__ import annotations
 from cluster_rig import Rig
 
 from unshard.master.service import master_samples
-from unshard.metrics import METRICS, exposition
 from unshard.metrics.events import EVENTS
 from unshard.metrics.of_process import CLUSTER
+from unshard.metrics.registry import METRICS
+from unshard.metrics.sample import exposition
 
 LED = "dm_master_start_leader_counter"
 

@@ -6,8 +6,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from unshard.log import fields
-from unshard.metrics import METRICS, Distribution, Histogram, Sample, exposition
 from unshard.metrics.events import EventCounters, count_own
+from unshard.metrics.registry import METRICS
+from unshard.metrics.sample import Distribution, Histogram, Sample, exposition
 
 OWN = {"task": "t", "source_id": "s"}
 TABLE = {**OWN, "target_schema": "d"}

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from unshard.metrics import METRICS
-from unshard.metrics.registry import ELSEWHERE, ROWS, alerts, dashboard, panels_of, rules
+from unshard.metrics.registry import ELSEWHERE, METRICS, ROWS, alerts, dashboard, panels_of, rules
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
 WORDS = frozenset(

@@ -25,7 +25,7 @@ from unshard.sync.batch.stored_plan import RowsRecord, StoredRange, digest, dige
 from unshard.sync.planning.planner import Planner, by_condition
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.statements.plan_record import StatementPlan
-from unshard.transform.event_filter import RowFilter
+from unshard.transform.row_filter import RowFilter
 
 SAMPLES = Path(__file__).parent / "version_1"
 FILTERS = stored.TABLE_PLAN.filters

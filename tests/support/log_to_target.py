@@ -31,7 +31,7 @@ from unshard.target import receipts
 from unshard.target.meta import MetaTables
 from unshard.testing.servers import ThrowawayServer
 from unshard.transform.block_allow import BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.route import Router
 
 SOURCE = "s1"

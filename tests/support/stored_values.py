@@ -21,9 +21,9 @@ from unshard.sync.statements.uncoordinated import Passing
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import OpenBatch
 from unshard.transform.column_mapping import ColumnMapping
-from unshard.transform.event_filter import EventRowFilter
 from unshard.transform.expressions.filter import ExpressionFilter
 from unshard.transform.extract import Constant
+from unshard.transform.row_filter import EventRowFilter
 
 ORDERS, MERGED = TableName("shop_01", "orders_1"), TableName("shop", "orders")
 AT, LATER = (Location(Position("bin.000003", at), f"0-1-{at}") for at in (400, 900))

@@ -14,7 +14,7 @@ from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.transform.block_allow import BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.route import Router
 
 ID, V = Column("id", "int", "int(11)", nullable=False), Column("v", "int", "int(11)")

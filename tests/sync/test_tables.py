@@ -17,7 +17,7 @@ from unshard.sync.planning.table_plans import TableRules, plan_target
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.steps.encode import keys_of
 from unshard.transform.block_allow import BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.extract import Constant, append_constants
 from unshard.transform.route import Router
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError
 from unshard.model.table import Column, Table, TableName
-from unshard.transform.column_mapping import ID_LIMIT, ColumnMapper, ColumnMapping, SourcePart, apply_mapping
+from unshard.transform.column_mapper import ColumnMapper, SourcePart
+from unshard.transform.column_mapping import ID_LIMIT, ColumnMapping, apply_mapping
 
 TABLE = TableName("schema_2", "table_3")
 

@@ -14,7 +14,7 @@ from served import bearer, get, request, tokens
 
 from unshard import log
 from unshard.config.listener import ListenerConfig
-from unshard.metrics import Sample
+from unshard.metrics.sample import Sample
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app
 from unshard.web.observe import observing

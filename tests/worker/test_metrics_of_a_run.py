@@ -16,9 +16,9 @@ from support.task_runs import TaskFiles
 from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.api.status import Stage
 from unshard.config.listener import ListenerConfig
-from unshard.metrics import METRICS
 from unshard.metrics.of_process import CLUSTER
 from unshard.metrics.of_units import SHARDING
+from unshard.metrics.registry import METRICS
 from unshard.testing.servers import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app

@@ -11,9 +11,9 @@ import pytest
 from unshard.api.status import Stage
 from unshard.errors import RelayError, SyncError
 from unshard.log import fields
-from unshard.metrics import Sample, exposition
 from unshard.metrics import events as events_of_process
 from unshard.metrics.events import EventCounters, count_exit, count_operation, count_relay_exit
+from unshard.metrics.sample import Sample, exposition
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayUnitStatus

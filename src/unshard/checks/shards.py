@@ -21,7 +21,7 @@ from unshard.schema.lex import NotUnderstoodError
 from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_parts import ShardId
 from unshard.shard.merged_table import MergedTable
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 
 Place = tuple[SourceFacts, TableName]
 Group = Sequence[Place]

@@ -20,7 +20,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.errors import UnshardError
 from unshard.master.service import Master
 from unshard.master.store import Store
-from unshard.metrics import Sample
+from unshard.metrics.sample import Sample
 from unshard.worker.agent import Agent
 from unshard.worker.metrics import host_samples
 from unshard.worker.source_worker import Build, Means

@@ -13,9 +13,9 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
 from unshard.transform.column_mapping import ColumnMapping
-from unshard.transform.event_filter import RowFilter
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import Extracted
+from unshard.transform.row_filter import RowFilter
 from unshard.transform.source_rules import SourceRules, taken
 
 Clock = Callable[[Endpoint, str], str | None]

@@ -8,8 +8,8 @@ from unshard.compare.executor.canonical import ValueForm
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.transform.column_mapping import ColumnMapping
-from unshard.transform.event_filter import RowFilter
 from unshard.transform.extract import Constant
+from unshard.transform.row_filter import RowFilter
 
 
 @dataclass(frozen=True, slots=True)

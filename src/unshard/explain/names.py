@@ -11,7 +11,8 @@ from unshard.config.event_names import ROW_EVENTS, EventName
 from unshard.explain.finding import LEFT_OUT, NONE, STOPS, TAKEN, RuleFinding
 from unshard.model.table import TableName
 from unshard.transform.block_allow import Passage
-from unshard.transform.column_mapping import ColumnMapping, SourcePart, apply_mapping
+from unshard.transform.column_mapper import SourcePart
+from unshard.transform.column_mapping import ColumnMapping, apply_mapping
 from unshard.transform.event_filter import Verdict
 from unshard.transform.online_tables import OnlineTablePart
 from unshard.transform.source_rules import SourceRules

@@ -64,8 +64,8 @@ from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
 from unshard.master.updates import Moved, TaskDraft, Updates
-from unshard.metrics import Sample
 from unshard.metrics.events import EVENTS, EventCounters
+from unshard.metrics.sample import Sample
 
 WORKER_TTL_SECONDS = 8.0
 _TICKS = 8

@@ -15,8 +15,3 @@ Nothing is counted on the path of the rows. A request for `/metrics` reads state
 | `sample` | samples, and Prometheus' text format |
 | `registry` | all metrics by name; dashboard and alert rules |
 """
-
-from unshard.metrics.registry import METRICS
-from unshard.metrics.sample import CONTENT_TYPE, Distribution, Histogram, Sample, exposition
-
-__all__ = ["CONTENT_TYPE", "METRICS", "Distribution", "Histogram", "Sample", "exposition"]

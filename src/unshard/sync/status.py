@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from unshard.api.status import UnresolvedGroup
-from unshard.metrics import METRICS, Distribution, Histogram
+from unshard.metrics.registry import METRICS
+from unshard.metrics.sample import Distribution, Histogram
 from unshard.model.position import Location, Position
 from unshard.sync.batch.row_counts import Account, RowCounts
 

@@ -7,9 +7,11 @@
 | `block_allow` | the block-allow list |
 | `online_tables` | helper tables of gh-ost and pt-online-schema-change |
 | `event_filter` | the binlog event filter |
+| `row_filter` | the filters of a table's row changes |
 | `expressions` | expression filters |
 | `route` | the route of a source table |
-| `column_mapping` | column mappings |
+| `column_mapper` | which column mapping a table has |
+| `column_mapping` | the column mapping of a table, applied |
 | `extract` | columns filled from the names of a source |
 | `sql_literals` | values of a column as SQL literals |
 """

@@ -1,7 +1,5 @@
 """The binlog event filter, by which row changes and statements are left out or stop the task.
 
-`RowFilter` is the interface through which step *filter* asks any rule that leaves out rows by their kind or values.
-
 The rules for a table are ordered as in DM. Those without a table pattern come first. Of two patterns the first
 character in which they differ decides: `*` comes before `?`, that before a set, that before the character itself; but a
 name that ends comes before `*`. `~regex`, which DM does not have, comes last. The first rule that decides counts:
@@ -19,46 +17,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-import numpy as np
-import pyarrow as pa
+from typing import Literal
 
 from unshard.config.event_names import ROW_EVENTS, EventName, matches
 from unshard.config.patterns import REGEX_MARK, fold, parse_wildcard
 from unshard.config.rules import FilterRule
-from unshard.model.change import Op
-from unshard.model.table import Table, TableName
+from unshard.model.table import TableName
 from unshard.transform.pattern import Pattern
+from unshard.transform.row_filter import EventRowFilter, RowFilter
 
-
-class RowFilter(Protocol):
-    """One rule for one source table. Frozen, picklable, pure."""
-
-    @property
-    def rule(self) -> str:
-        """The name that the ledger counts under: section and rule, such as `filters.no-delete`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything that decides, JSON-ready.
-
-        Digests of open batches are made of it (`sync.batch.stored_plan`): a form that changes needs another version.
-        """
-
-    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        """Return a bool for each image: whether its change is left out; both images of an UPDATE get the same answer.
-
-        `images` is as decoded: `op`, `seq`, then columns of `table` (`model.change.IMAGE_FIELDS`), before any
-        mapping. `absent` are columns that an image of it lacks (they are NULL or not there). Raises an UnshardError
-        for a change that the rule treats as an error, or that it can't judge.
-        """
-
-
-_IMAGES: Mapping[str, tuple[Op, ...]] = {
-    "insert": (Op.INSERT,),
-    "update": (Op.UPDATE_BEFORE, Op.UPDATE_AFTER),
-    "delete": (Op.DELETE,),
-}
 _ROWS = tuple(EventName(name) for name in ROW_EVENTS)
 _Key = tuple[tuple[int, int], ...]
 
@@ -74,23 +41,6 @@ class Verdict:
     rule: str
     says: str = field(default="", compare=False)
     by: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class EventRowFilter:
-    """The row events of one table that one rule leaves out; a `RowFilter`."""
-
-    rule: str
-    events: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """As `RowFilter.to_dict`."""
-        return {"rule": self.rule, "events": self.events}
-
-    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        """As `RowFilter.dropped`."""
-        ops = [int(op) for event in self.events for op in _IMAGES[event]]
-        return np.isin(images.column(0).to_numpy(zero_copy_only=False), ops)
 
 
 @dataclass(frozen=True, slots=True)

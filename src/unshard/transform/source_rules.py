@@ -13,7 +13,7 @@ from unshard.config.patterns import parse_rule
 from unshard.config.subtask import SubtaskConfig
 from unshard.model.table import TableName
 from unshard.transform.block_allow import BlockAllowList, Passage
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.online_tables import OnlineTables
 from unshard.transform.route import Router

@@ -18,7 +18,7 @@ from unshard.config.listener import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.cluster import NOT_LEADING
 from unshard.master.service import Master, master_samples
-from unshard.metrics import Sample
+from unshard.metrics.sample import Sample
 from unshard.web.answers import SIGNED
 from unshard.web.audit import AuditLog
 from unshard.web.guard import by_whom, guarded_app, needs

@@ -13,8 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from unshard import log
 from unshard.config.listener import Role
 from unshard.errors import ClusterError
-from unshard.metrics import CONTENT_TYPE, Sample, exposition
-from unshard.metrics.sample import own_version, process_samples
+from unshard.metrics.sample import CONTENT_TYPE, Sample, exposition, own_version, process_samples
 from unshard.web.guard import GuardedRoute, needs
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from unshard.api.heartbeat import PurgeWish, WorkerLink
 from unshard.config.listener import Role
 from unshard.errors import UnshardError
-from unshard.metrics import Sample
+from unshard.metrics.sample import Sample
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app, needs
 from unshard.web.observe import audit_routes, observing

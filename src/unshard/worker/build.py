@@ -59,7 +59,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import Order
 from unshard.target.validation import is_recorded
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules, allow_list, dumped

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unshard.api.status import Stage
-from unshard.metrics import Sample
 from unshard.metrics.events import EVENTS, OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS, EventCounters
+from unshard.metrics.sample import Sample
 from unshard.model.position import Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayUnitStatus

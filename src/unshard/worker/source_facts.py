@@ -22,7 +22,7 @@ from unshard.mysql.flavour import Flavour, identify
 from unshard.mysql.structure import read_table, table_names
 from unshard.retry import retrying
 from unshard.sync.statements.reader import SourceTraits
-from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import constants
 from unshard.transform.route import Router

@@ -12,10 +12,10 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unshard.binlog.headers import HEADER_LENGTH, mapped
 from unshard.binlog.payload import PayloadPart
-from unshard.config.units import OnMissingRow
 from unshard.errors import EngineError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
@@ -24,8 +24,11 @@ from unshard.sync.batch.excluded_changes import ExclusionEpoch, LeftOutRows, Seq
 from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.column_mapping import ColumnMapping
-from unshard.transform.event_filter import RowFilter
 from unshard.transform.extract import Constant, with_constants
+from unshard.transform.row_filter import RowFilter
+
+if TYPE_CHECKING:  # worker processes load this module and need nothing that reads files of tasks
+    from unshard.config.units import OnMissingRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from unshard.model.table import TableName
 from unshard.sync.batch.excluded_changes import MOVED, OPERATOR, ExclusionEpoch, LeftOutRows, Seqs
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan, seqs_for
 from unshard.target.receipts import OpenBatch
-from unshard.transform.event_filter import EventRowFilter, RowFilter
 from unshard.transform.expressions.filter import ExpressionFilter
+from unshard.transform.row_filter import EventRowFilter, RowFilter
 
 KIND = "rows"
 """Tells the plan of a batch of rows from that of a statement."""

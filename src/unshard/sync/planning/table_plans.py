@@ -15,10 +15,12 @@ from unshard.mysql.types import zero_text
 from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.transform.block_allow import HELPER, BlockAllowList
-from unshard.transform.column_mapping import ColumnMapper, ColumnMapping
-from unshard.transform.event_filter import EventFilter, RowFilter
+from unshard.transform.column_mapper import ColumnMapper
+from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.event_filter import EventFilter
 from unshard.transform.extract import Constant, constants, with_constants
 from unshard.transform.route import Router
+from unshard.transform.row_filter import RowFilter
 
 RENEWED = frozenset({"timestamp", "datetime"})
 """Types that can have ON UPDATE CURRENT_TIMESTAMP."""

@@ -13,7 +13,7 @@ from unshard.binlog.images import PartialImages
 from unshard.model.change import Op
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.row_counts import Filtered
-from unshard.transform.event_filter import RowFilter
+from unshard.transform.row_filter import RowFilter
 
 
 def filter_rows(
