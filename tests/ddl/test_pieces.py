@@ -9,7 +9,15 @@ import pytest
 import yaml
 
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import AlterOperation, OperationNote, StatementRules, StructureOf, all_pieces, pieces
+from unshard.ddl.pieces import (
+    AlterOperation,
+    OperationNote,
+    StatementRules,
+    StructureOf,
+    all_pieces,
+    parse_given,
+    pieces,
+)
 from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Context, Ddl
 from unshard.errors import DdlError
@@ -101,6 +109,18 @@ def test_temporary_tables_are_refused_where_the_real_one_of_that_name_is_followe
         assert "d.t" in str(caught.value)
         assert sql in str(caught.value)
         assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+
+
+def test_files_of_a_table_are_moved_unseen_only_where_its_name_is_kept_out() -> None:
+    assert run("alter table shut discard tablespace") == run("alter table shut import partition p0 tablespace") == []
+    for sql in ("alter table t discard tablespace", "alter table t import tablespace"):
+        with pytest.raises(DdlError, match="DDL-002") as caught:
+            left(sql)
+        assert "d.t" in str(caught.value)
+        assert "not in the log" in str(caught.value)
+        assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+        with pytest.raises(DdlError, match="DDL-026"):
+            parse_given(sql, CONTEXT)
 
 
 def test_shards_of_one_table_change_their_names() -> None:

@@ -169,7 +169,7 @@ def _alter(at: Cursor) -> Ddl:
     begin = at.rest()
     named, actions = alter_names(at)
     if {"DISCARD", "IMPORT"} & actions:
-        raise at.refuse("DISCARD and IMPORT move table files, which are not in the log")
+        return at.ddl(StatementKind.TABLE_FILES, (own,), if_exists=there)
     parts_at = begin[0].start if actions else None
     return at.ddl(StatementKind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions, parts_at=parts_at)
 

@@ -106,6 +106,8 @@ class AlterOperation:
         return replace(self.noted(step, why), run=(), dropped=True)
 
 
+_TABLE_FILES = "DISCARD and IMPORT move table files, which are not in the log"
+
 Step = Callable[[AlterOperation, StatementRules, StructureOf], tuple[AlterOperation, ...]]
 
 ONLINE_DDL, BLOCK_ALLOW, EVENT_FILTER, ROUTE = "online-ddl", "block-allow-list", "event-filter", "route"
@@ -120,7 +122,7 @@ def pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[Alt
 def all_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """Return every operation of a statement, also those that a step drops.
 
-    Raises DdlError DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
+    Raises DdlError DDL-002, DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
     found = tuple(AlterOperation(single, (single,)) for single in split(ddl))
@@ -196,6 +198,16 @@ def temporary_table(piece: AlterOperation, _: StatementRules, __: StructureOf) -
     raise DdlError("DDL-035", where, values={"statement": piece.ddl.text})
 
 
+def table_files(piece: AlterOperation, _: StatementRules, __: StructureOf) -> tuple[AlterOperation, ...]:
+    """Drop a DISCARD or IMPORT that the event filter leaves out. Raises DDL-002 for one of a table that it takes."""
+    if piece.ddl.kind is not StatementKind.TABLE_FILES:
+        return (piece,)
+    if not piece.run:
+        return (replace(piece, dropped=True),)
+    where = replace(piece.ddl.context.where, table=str(piece.ddl.tables[0]))
+    raise DdlError("DDL-002", where, _TABLE_FILES, {"statement": piece.ddl.text})
+
+
 def route_rename(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
     """Run nothing of a RENAME whose two names are one on the target: a shard gets another number."""
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
@@ -205,7 +217,7 @@ def route_rename(piece: AlterOperation, rules: StatementRules, _: StructureOf) -
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
 
 
-STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temporary_table, route_rename)
+STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temporary_table, table_files, route_rename)
 
 
 def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool]:
@@ -229,9 +241,12 @@ def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool
 def parse_given(text: str, context: Context) -> Ddl:
     """Parse one statement; `context` has no schema. Raises DdlError DDL-026: it is no DDL, or a name has no schema."""
     try:
-        return classify_ddl(text, context)
+        ddl = classify_ddl(text, context)
     except DdlError as error:
         raise DdlError("DDL-026", context.where, error.cause, {"statement": text}) from error
+    if ddl.kind is StatementKind.TABLE_FILES:
+        raise DdlError("DDL-026", context.where, _TABLE_FILES, {"statement": text})
+    return ddl
 
 
 def given_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:

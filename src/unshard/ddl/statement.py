@@ -216,8 +216,9 @@ def _name(known: Mapping[int, str], bit: int) -> str:
 class StatementKind(StrEnum):
     """The kind of a statement.
 
-    SEQUENCE is any statement on MariaDB's sequences. Sequences (`pieces.sequence`) and temporary tables
-    (`pieces.temporary_table`) are not carried.
+    SEQUENCE is any statement on MariaDB's sequences, TABLE_FILES an ALTER TABLE with DISCARD or IMPORT TABLESPACE: it
+    moves a table's files, which are not in the log. Sequences (`pieces.sequence`), temporary tables
+    (`pieces.temporary_table`) and such files (`pieces.table_files`) are not carried.
     """
 
     CREATE_DATABASE = "create database"
@@ -232,6 +233,7 @@ class StatementKind(StrEnum):
     DROP_INDEX = "drop index"
     SEQUENCE = "sequence"
     TEMPORARY_TABLE = "create temporary table"
+    TABLE_FILES = "alter table tablespace"
 
     @property
     def on_schema(self) -> bool:

@@ -73,10 +73,10 @@ def filtered_names(part: Ddl) -> tuple[TableName, ...]:
 def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> EventName | None:
     """Return the event of one operation; None where DM has no name for it.
 
-    DM has none for a statement on a sequence, and a list with CREATE TABLE does not mean a temporary one: only patterns
-    can leave these out.
+    DM has none for a statement on a sequence or on a table's files, and a list with CREATE TABLE does not mean a
+    temporary one: only patterns can leave these out.
     """
-    if part.kind in (StatementKind.SEQUENCE, StatementKind.TEMPORARY_TABLE):
+    if part.kind in (StatementKind.SEQUENCE, StatementKind.TEMPORARY_TABLE, StatementKind.TABLE_FILES):
         return None
     before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
     several = part.kind is StatementKind.ALTER_TABLE and len(alter_parts(whole)) > 1
@@ -172,7 +172,7 @@ class StatementReader:
         parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         if (
             isinstance(parsed, Skipped)
-            or parsed.kind is StatementKind.TEMPORARY_TABLE
+            or parsed.kind in (StatementKind.TEMPORARY_TABLE, StatementKind.TABLE_FILES)
             or self.tracker.without_effect(parsed)
         ):
             return RoutedStatement()
