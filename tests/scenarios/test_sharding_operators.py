@@ -85,7 +85,7 @@ def test_a_single_shard_has_its_own_time(
 def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSession) -> None:
     """Rows of before it are read again later with the structure that they were written to.
 
-    So is one of another schema, which can't be read. A table of that schema gives its files away, and no row of the task is in them.
+    So is one of another schema, which can't be read. What moves the files of a table there is passed by itself.
     """
     files = shards.files()
     with TaskRun(files, spark) as run:

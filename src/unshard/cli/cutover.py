@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -14,7 +14,7 @@ import typer
 from unshard.cli.compare import CANNOT_TELL, CompareSubject, CompareWish, signals, spark_session, task_subject
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.places import SourceWatch
-from unshard.compare.report import NextCommands, report_form, report_lines, write_report
+from unshard.compare.report import NextCommands, report_files, report_form, report_lines, write_report
 from unshard.compare.result import ComparisonOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
@@ -56,9 +56,11 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
 
     files = load_files(task, sources)
     name = files.task.name
+    prefix = wish.report or Path(f"unshard-cutover-{name}")
+    file = wish.state or Path(f"unshard-cutover-{name}.state.json")
+    _refuse_one_file_for_two(prefix, {file: "--state", wish.log: "--log", task: "the task"})
     subject = task_subject(files, CompareWish())
     watches = [SourceWatch(side, subject.target, subject.meta) for side in subject.sides]
-    file = wish.state or Path(f"unshard-cutover-{name}.state.json")
     record = CutoverRecord.load(file, name, f"{subject.target.host}:{subject.target.port}")
     if wish.back:
         return _go_back(watches, record, file)
@@ -86,8 +88,15 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
             tell("not cut over; the same command goes on from here")
             _tell_of_read_only(steps.record, again, tell)
             return CANNOT_TELL
-    prefix = wish.report or Path(f"unshard-cutover-{name}")
     return _show(proof, subject, NextCommands(command, again), prefix, wish)
+
+
+def _refuse_one_file_for_two(prefix: Path, others: Mapping[Path, str]) -> None:
+    """Raise BadParameter where the report would be written over another file of the command."""
+    of_others = {path.resolve(): what for path, what in others.items()}
+    for path in report_files(prefix):
+        if (what := of_others.get(path.resolve())) is not None:
+            raise typer.BadParameter(f"--report {prefix}: {path} is the file of {what} too; give another prefix")
 
 
 def _with_state(settings: CompareSettings, ranges: Path) -> CompareSettings:

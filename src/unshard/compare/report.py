@@ -232,11 +232,16 @@ def report_form(proof: CutoverProof, sides: Sequence[SourceSide], commands: Next
     }
 
 
+def report_files(prefix: Path) -> tuple[Path, Path]:
+    """Return the paths of a report's two files: text and JSON."""
+    return prefix.with_name(f"{prefix.name}.txt"), prefix.with_name(f"{prefix.name}.json")
+
+
 def write_report(
     prefix: Path, proof: CutoverProof, sides: Sequence[SourceSide], commands: NextCommands
 ) -> tuple[Path, Path]:
     """Write both files. Return their paths. Raises CompareError COMPARE-012."""
-    text, form = prefix.with_name(f"{prefix.name}.txt"), prefix.with_name(f"{prefix.name}.json")
+    text, form = report_files(prefix)
     try:
         reach("cutover-report-before")
         text.write_text("".join(f"{line}\n" for line in report_lines(proof, sides, commands)))
