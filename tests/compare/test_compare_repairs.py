@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared
+from support.numbers import numbers
 from support.task_runs import UNSHARD, TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.cli.compare import CompareWish, task_subject
@@ -43,7 +44,7 @@ def files(
         *(f"CREATE TABLE t_{number} {COLUMNS}" for number in (1, 2)),
         *(
             f"INSERT INTO t_{number} SELECT {number}00 + seq, {number}00 + seq, CONCAT('v', seq), x'00ff', seq, NULL,"
-            " seq / 3, 'a', '{\"k\": 1}' FROM mysql.seq_1_to_20"
+            f" seq / 3, 'a', '{{\"k\": 1}}' FROM {numbers(1, 20)}"
             for number in (1, 2)
         ),
         f"CREATE TABLE bare {BARE}",

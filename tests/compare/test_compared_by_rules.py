@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table
+from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare import CompareWish
 from unshard.compare.result import RowClass
@@ -26,7 +27,7 @@ def files(source_server: MariadbServer, target_server: ThrowawayServer, schema: 
     source_server.run(
         f"CREATE DATABASE {schema}",
         f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v INT)",
-        f"INSERT INTO {schema}.t SELECT seq, seq FROM mysql.seq_1_to_50",
+        f"INSERT INTO {schema}.t SELECT seq, seq FROM {numbers(1, 50)}",
     )
     return TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,))
 

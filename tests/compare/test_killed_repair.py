@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.killed_commands import TypedCommand
+from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, row_events
@@ -34,9 +35,9 @@ def files(
         f"CREATE DATABASE {schema}",
         f"USE {schema}",
         *(f"CREATE TABLE t_{number} (id INT PRIMARY KEY, v INT)" for number in (1, 2)),
-        *(f"INSERT INTO t_{number} SELECT {number}000 + seq, seq FROM mysql.seq_1_to_300" for number in (1, 2)),
+        *(f"INSERT INTO t_{number} SELECT {number}000 + seq, seq FROM {numbers(1, 300)}" for number in (1, 2)),
         "CREATE TABLE bare (a INT)",
-        "INSERT INTO bare SELECT seq MOD 3 FROM mysql.seq_1_to_9",
+        f"INSERT INTO bare SELECT seq MOD 3 FROM {numbers(1, 9)}",
     )
     route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
     files = TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,))

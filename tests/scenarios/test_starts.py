@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun, at_work, newest
+from support.task_runs import TaskFiles, TaskRun, at_work, executed_gtids, newest
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -32,7 +32,7 @@ def test_incremental_begins_at_meta(
         work.fill(100)
     source_server.run("FLUSH BINARY LOGS")
     at = newest(source_server)
-    ((gtid,),) = source_server.query("SELECT @@gtid_binlog_pos")
+    gtid = executed_gtids(source_server)
     meta: dict[str, Any] = {"binlog-name": at.file, "binlog-pos": at.offset}
     if by_gtid:
         meta["binlog-gtid"] = gtid

@@ -42,6 +42,13 @@ def newest(server: ThrowawayServer) -> Position:
     return Position(name, int(offset))
 
 
+def executed_gtids(server: ThrowawayServer) -> str:
+    """The GTIDs of all that the server has logged, without line breaks."""
+    variable = "gtid_binlog_pos" if server.product == "MariaDB" else "gtid_executed"
+    ((gtids,),) = server.query(f"SELECT @@global.{variable}")
+    return "".join(str(gtids).split())
+
+
 def processes_below(pid: int) -> list[psutil.Process]:
     """All that run below a process now, parents first. Each may have ended by the time that it is asked something."""
     return psutil.Process(pid).children(recursive=True)
