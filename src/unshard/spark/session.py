@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,7 +31,9 @@ from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import check_java, is_remote, local_slots
-from unshard.spark.jobs import is_connect, lives, run_tasks, setting, survey
+from unshard.spark.jobs import is_connect, lives, run_tasks, setting
+from unshard.spark.survey import survey
+from unshard.spark.worker_process import load
 
 Session: TypeAlias = SparkSession
 """The session's type, for modules that pass it on without importing pyspark."""
@@ -262,9 +263,4 @@ def gateway_log_to(path: Path) -> Iterator[None]:
 
 def warm(session: Session) -> None:
     """Run one empty task for each slot. Raises EngineError as every job does."""
-    run_tasks(session, [b""] * slots(session), _imported)
-
-
-def _imported(payload: bytes) -> bytes:
-    import_module("unshard.spark.batches")
-    return payload
+    run_tasks(session, [b""] * slots(session), load)
