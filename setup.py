@@ -17,12 +17,17 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 sys.path.insert(0, "src")  # for a module of this folder that needs no library
 from unshard.testing.cache import cache_folder, made_once, short_sum
 
 FOLDER = Path("src/unshard/kernels")
 KERNELS = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
+
+
+OF_TESTS = frozenset({"applied_once", "cluster", "compare", "hold", "proxy", "spark_cluster", "type_cases"})
+"""Modules of `unshard.testing` that only tests and benchmarks use: no wheel has them. The demo uses the others."""
 
 
 def missing_package() -> tuple[str, str] | None:
@@ -58,6 +63,16 @@ def extensions() -> list[Extension]:
         Extension(f"unshard.kernels.{path.stem}", [path.as_posix()], extra_compile_args=["-O3", "-g0"])
         for path in KERNELS
     ]
+
+
+class BuildModules(build_py):  # type: ignore[misc]
+    """Copies the modules of a wheel, without those of the tests."""
+
+    def build_module(self, module: str, module_file: str, package: str) -> object:
+        name = package if isinstance(package, str) else ".".join(package)
+        if name == "unshard.testing" and module in OF_TESTS:
+            return module_file, False
+        return super().build_module(module, module_file, package)
 
 
 class BuildKernels(build_ext):  # type: ignore[misc]
@@ -107,4 +122,4 @@ if not {"sdist", "clean"}.intersection(sys.argv):
     if lack:
         sys.exit(f"unshard can't be built without {lack[0]}: apt-get install {lack[1]}")
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})
+setup(ext_modules=extensions(), cmdclass={"build_py": BuildModules, "build_ext": BuildKernels})

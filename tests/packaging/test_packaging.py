@@ -177,6 +177,17 @@ def test_the_source_archive_is_complete(tmp_path: Path) -> None:
     assert {name for name in missing if not name.startswith((".ci/", ".git", ".containerignore"))} == set()
 
 
+def test_a_wheel_has_of_the_tests_what_the_demo_uses(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    built = {path.stem for path in (tmp_path / "unshard" / "testing").glob("*.py")}
+    code = "import sys, pkgutil, importlib, unshard.cli.demo as demo\n"
+    code += "for one in pkgutil.iter_modules(demo.__path__): importlib.import_module(f'unshard.cli.demo.{one.name}')\n"
+    code += "print(*(name.split('.')[2] for name in sys.modules if name.startswith('unshard.testing.')))"
+    used = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert built == {"__init__", *used}
+
+
 def test_the_version_is_told() -> None:
     told = subprocess.run([sys.executable, "-m", "unshard", "--version"], capture_output=True, text=True, check=False)
     assert re.fullmatch(r"unshard \d+\.\d+\.\d+\n", told.stdout), told

@@ -1,5 +1,7 @@
 """Throwaway servers, workloads and comparisons, for tests, bench and demo; for tests alone: `tests/support`.
 
+The wheel has what the demo uses (`OF_TESTS` in setup.py names the others).
+
 | module | contents |
 |---|---|
 | `cache` | the cache of everything that is fetched or made once |
