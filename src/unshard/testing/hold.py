@@ -32,8 +32,13 @@ def stands_still(server: ThrowawayServer) -> bool:
     A merely slow statement does not count.
     """
     if isinstance(server, TidbServer):
-        waiting = "WAITING_START_TIME < NOW(6) - INTERVAL 500000 MICROSECOND"
+        before = "NOW(6) - INTERVAL 500000 MICROSECOND"  # an optimistic transaction waits while it commits
+        waiting = f"WAITING_START_TIME < {before} OR (STATE = 'Committing' AND START_TIME < {before})"
         return bool(server.query(f"SELECT 1 FROM information_schema.TIDB_TRX WHERE {waiting}"))
+    if server.product == "MySQL":
+        for_rows = "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_wait_started < NOW()"
+        for_tables = "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for%%lock' AND TIME > 0"
+        return bool(server.query(f"{for_rows} UNION ALL {for_tables}"))
     rows = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
     waiting = f"TIME_MS > 500 AND (STATE LIKE 'Waiting for%' OR ID IN ({rows}))"
     asked = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND {waiting}"
