@@ -11,6 +11,7 @@
 | `modified` | the name of a MODIFY or CHANGE in event filters |
 | `rewrite` | names replaced in the text; statements split into operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
+| `engines` | InnoDB in the place of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |
 | `in_snapshot` | sharding DDL that the copies of some merged tables contain |
