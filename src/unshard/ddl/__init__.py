@@ -4,6 +4,7 @@
 |---|---|
 | `statement` | a statement as a value, and the session that the binlog records for it |
 | `cursor` | the reader of tokens and names in a statement's text |
+| `skipped_kinds` | kinds of statements that are skipped |
 | `parse` | one SQL text as a statement, as a reason to skip it, or as an error |
 | `pieces` | the effect of a source's rules on a statement, step by step |
 | `online` | the statements of gh-ost and pt-online-schema-change |
