@@ -19,7 +19,8 @@ from support.exactly_once import assert_exactly_once
 from support.task_runs import TaskFiles, TaskRun, at_work
 from support.waiting import wait_until
 from unshard.errors import Where
-from unshard.spark.batches import run_attempt, run_batch
+from unshard.spark.batch_tasks import run_attempt
+from unshard.spark.batches import run_batch
 from unshard.spark.jobs import run_tasks
 from unshard.spark.lazy import started
 from unshard.sync.batch.plan import BatchPlan

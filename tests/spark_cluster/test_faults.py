@@ -15,8 +15,8 @@ import pytest
 
 from support.waiting import wait_until
 from unshard.errors import EngineError
-from unshard.spark import jobs as jobs_module
 from unshard.spark import session as session_module
+from unshard.spark import survey as survey_module
 from unshard.spark.folders import reading, sees, writing
 from unshard.spark.jobs import Task, run_tasks
 from unshard.spark.lazy import started
@@ -132,7 +132,7 @@ def test_a_packed_environment_with_another_release(url: str, tmp_path: Path) -> 
 
 def test_no_executor_in_time(url: str, remote: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that there are have other work, which is as if none had come."""
-    monkeypatch.setattr(jobs_module, "WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(survey_module, "WAIT_SECONDS", 0.02)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(run_tasks, remote, [b"a"] * slots(remote), slow_task(tmp_path))
         wait_until((tmp_path / "begun").exists, "a task has begun")

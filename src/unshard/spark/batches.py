@@ -13,43 +13,31 @@ import pickle
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from unshard.errors import EngineError, UnshardError, error_from_dict
-from unshard.model.change import ENCODED_SCHEMA, Op
+from unshard.errors import EngineError, error_from_dict
+from unshard.model.change import ENCODED_SCHEMA
 from unshard.retry import given_up_by
+from unshard.spark.batch_tasks import ERROR_MARK, CarryingAttempt, apply_partition, decode_range, run_attempt
 from unshard.spark.folders import sees
-from unshard.spark.jobs import Task, bring_home, counted, failure, run_tasks, settle, tagged
+from unshard.spark.jobs import Task, bring_home, failure, run_tasks, tagged
 from unshard.spark.lazy import LazySession
-from unshard.sync.batch.plan import BatchPlan, Range, carried
-from unshard.sync.batch.row_counts import LedgerReport, Seen, add_up
-from unshard.sync.batch.throttle import Pacer
-from unshard.sync.steps.pipeline import after_exchange, applied_share, before_exchange, run_share
+from unshard.spark.python_worker import counted, settle
+from unshard.sync.batch.plan import BatchPlan, carried
+from unshard.sync.batch.row_counts import LedgerReport, add_up
+from unshard.sync.steps.pipeline import applied_share
 from unshard.target.writer import break_off
-
-
-def wait() -> None:
-    """Block until every task of the barrier stage has come here; about a second each time (Spark polls).
-
-    Call only in a task.
-    """
-    from pyspark import BarrierTaskContext
-
-    BarrierTaskContext.get().barrier()
-
 
 _ENCODED = (
     "target int, table int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
 )
 _REPORT = "report binary, events binary"
-_MARK = "unshard-error "
-_MARKED = re.compile(_MARK + r"(\{.*\})")
+_MARKED = re.compile(ERROR_MARK + r"(\{.*\})")
 
 
 def run_batch(session: LazySession, plan: BatchPlan, tag: str | None = None) -> list[LedgerReport]:
@@ -143,45 +131,17 @@ def _joined(before: LedgerReport | None, report: LedgerReport) -> LedgerReport:
     return replace(report, seen=before.seen + report.seen, ledger=ledger, seconds=seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class CarryingAttempt:
-    """Spark task: `run_attempt` for a plan whose ranges are sent apart from it."""
-
-    ranges: tuple[Range, ...]
-
-    def __call__(self, payload: bytes) -> bytes:
-        """Run `run_attempt` on a pickled (plan, share), after adding the ranges to the plan."""
-        plan, share = pickle.loads(payload)
-        return run_attempt(pickle.dumps((replace(plan, ranges=self.ranges), share)))
-
-
-def run_attempt(payload: bytes) -> bytes:
-    """Spark task: `run_share` for the plan that this attempt has to follow."""
-    plan, share = pickle.loads(payload)
-    return run_share(pickle.dumps((_of_attempt(plan), share)))
-
-
-def _of_attempt(plan: BatchPlan) -> BatchPlan:
-    """Return the plan for this attempt of a task: in safe mode if it is a second attempt without receipts.
-
-    Such an attempt meets changes that the first attempt has already applied.
-    """
-    context = TaskContext.get()
-    again = context is not None and context.attemptNumber() > 0
-    return replace(plan, safe=True) if again and not plan.receipts else plan
-
-
 def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
     def before(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _decode_range(plan, number)
+                yield from decode_range(plan, number)
 
     def after(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Spark declares every field nullable
         received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
         changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
-        report = _apply_partition(plan, changes)
+        report = apply_partition(plan, changes)
         columns = [pa.array([pickle.dumps(report)], pa.binary()), pa.array([counted()], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
         settle()
@@ -202,28 +162,3 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
         raise failure(spark, "batch", error) from error
     bring_home(found.column("events").to_pylist())
     return [pickle.loads(report) for report in found.column("report").to_pylist()]
-
-
-def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
-    """Yield the encoded changes of one range, followed by a row with op SEEN that has the range's counts."""
-    try:
-        changes, seen = before_exchange(plan, plan.ranges[number : number + 1])
-    except UnshardError as error:
-        # After the shuffle it would be too late: other partitions would apply an incomplete batch.
-        raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
-    yield from changes.to_batches(max_chunksize=100_000)
-    mark = {"target": 0, "table": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}
-    yield pa.RecordBatch.from_pylist([mark], schema=ENCODED_SCHEMA)
-
-
-def _apply_partition(plan: BatchPlan, changes: pa.Table) -> LedgerReport:
-    is_mark = pa.compute.equal(changes.column("op"), int(Op.SEEN))
-    marks = changes.filter(is_mark).column("key").to_pylist()
-    seen = sum((pickle.loads(mark) for mark in marks), Seen())
-    rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
-    part = rows.column("part")[0].as_py() if len(rows) else 0
-    try:
-        ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
-        return LedgerReport(part, seen, ledger, {})
-    except UnshardError as error:
-        return LedgerReport(part, Seen(), {}, {}, error.to_dict())

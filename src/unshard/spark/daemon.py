@@ -29,7 +29,7 @@ def load() -> bool:
     os.environ.update(_WITHOUT_THREADS)
     sys.path[:] = _compiled(sys.path, os.environ.get("SPARK_HOME", ""))
     import_module("pyspark.worker")
-    import_module("unshard.spark.batches")
+    import_module("unshard.spark.batch_tasks")
     _without_pandas()
     gc.collect()
     gc.freeze()

@@ -32,7 +32,8 @@ from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import check_java, is_remote, local_slots
-from unshard.spark.jobs import is_connect, lives, run_tasks, setting, survey
+from unshard.spark.jobs import is_connect, lives, run_tasks, setting
+from unshard.spark.survey import survey
 
 Session: TypeAlias = SparkSession
 """The session's type, for modules that pass it on without importing pyspark."""
@@ -266,5 +267,5 @@ def warm(session: Session) -> None:
 
 
 def _imported(payload: bytes) -> bytes:
-    import_module("unshard.spark.batches")
+    import_module("unshard.spark.batch_tasks")
     return payload

@@ -32,9 +32,10 @@ from unshard.run_tasks import RunTasks
 from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
-from unshard.spark.batches import interrupt_batch, run_batch, wait
+from unshard.spark.batches import interrupt_batch, run_batch
 from unshard.spark.folders import reading, writing
 from unshard.spark.lazy import LazySession
+from unshard.spark.python_worker import wait
 from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.throttle import TargetLimits, Throttle
 from unshard.sync.checkpoint.safe_mode import Delivery

@@ -1,0 +1,78 @@
+"""The tasks of a batch's job, which run in Spark's Python workers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from unshard.errors import UnshardError
+from unshard.model.change import ENCODED_SCHEMA, Op
+from unshard.sync.batch.plan import BatchPlan, Range
+from unshard.sync.batch.row_counts import LedgerReport, Seen
+from unshard.sync.batch.throttle import Pacer
+from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
+
+ERROR_MARK = "unshard-error "
+"""Stands before an UnshardError as JSON in the text of an exception that ends a shuffled batch's job."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarryingAttempt:
+    """Spark task: `run_attempt` for a plan whose ranges are sent apart from it."""
+
+    ranges: tuple[Range, ...]
+
+    def __call__(self, payload: bytes) -> bytes:
+        """Run `run_attempt` on a pickled (plan, share), after adding the ranges to the plan."""
+        plan, share = pickle.loads(payload)
+        return run_attempt(pickle.dumps((replace(plan, ranges=self.ranges), share)))
+
+
+def run_attempt(payload: bytes) -> bytes:
+    """Spark task: `run_share` for the plan that this attempt has to follow."""
+    plan, share = pickle.loads(payload)
+    return run_share(pickle.dumps((_of_attempt(plan), share)))
+
+
+def _of_attempt(plan: BatchPlan) -> BatchPlan:
+    """Return the plan for this attempt of a task: in safe mode if it is a second attempt without receipts.
+
+    Such an attempt meets changes that the first attempt has already applied.
+    """
+    context = TaskContext.get()
+    again = context is not None and context.attemptNumber() > 0
+    return replace(plan, safe=True) if again and not plan.receipts else plan
+
+
+def decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
+    """Yield the encoded changes of one range, followed by a row with op SEEN that has the range's counts."""
+    try:
+        changes, seen = before_exchange(plan, plan.ranges[number : number + 1])
+    except UnshardError as error:
+        # After the shuffle it would be too late: other partitions would apply an incomplete batch.
+        raise RuntimeError(ERROR_MARK + json.dumps(error.to_dict())) from error
+    yield from changes.to_batches(max_chunksize=100_000)
+    mark = {"target": 0, "table": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}
+    yield pa.RecordBatch.from_pylist([mark], schema=ENCODED_SCHEMA)
+
+
+def apply_partition(plan: BatchPlan, changes: pa.Table) -> LedgerReport:
+    """Apply the changes of one partition after the shuffle, with the marks of the ranges among them.
+
+    A known error is returned in the report.
+    """
+    is_mark = pa.compute.equal(changes.column("op"), int(Op.SEEN))
+    marks = changes.filter(is_mark).column("key").to_pylist()
+    seen = sum((pickle.loads(mark) for mark in marks), Seen())
+    rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
+    part = rows.column("part")[0].as_py() if len(rows) else 0
+    try:
+        ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
+        return LedgerReport(part, seen, ledger, {})
+    except UnshardError as error:
+        return LedgerReport(part, Seen(), {}, {}, error.to_dict())

@@ -1,0 +1,40 @@
+"""The end of a task in one of Spark's Python workers, and the barrier between tasks."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+
+from unshard.metrics.events import EVENTS
+
+_settled: set[int] = set()
+"""In a worker process: the numbers of loaded modules at which `settle` has already run."""
+
+
+def counted() -> bytes:
+    """Return the counts of this worker process that it has not reported yet; called in a task."""
+    return pickle.dumps(EVENTS.take())
+
+
+def settle() -> None:
+    """Exclude lasting objects of this process from later garbage collections, at the end of a task.
+
+    pyspark collects all generations after every task, which takes longer than a small task. Does nothing unless modules
+    were loaded since the last call.
+    """
+    loaded = len(sys.modules)
+    if loaded not in _settled:
+        gc.collect()
+        gc.freeze()
+        _settled.add(loaded)
+
+
+def wait() -> None:
+    """Block until every task of the barrier stage has come here; about a second each time (Spark polls).
+
+    Call only in a task.
+    """
+    from pyspark import BarrierTaskContext
+
+    BarrierTaskContext.get().barrier()
