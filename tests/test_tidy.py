@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -136,6 +136,37 @@ def test_parts_import_only_their_own_row_and_below() -> None:
 def test_no_two_parts_import_each_other() -> None:
     pairs = {(importer, target) for _, importer, target in edges() if importer != target}
     assert sorted(pair for pair in pairs if pair[::-1] in pairs) == []
+
+
+def modules() -> dict[str, Path]:
+    """Each module of unshard by its name; a package is its `__init__`."""
+    names = {path: ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in python_files("src")}
+    return {name.removesuffix(".__init__"): path for path, name in names.items()}
+
+
+def needed(path: Path, known: Collection[str]) -> Iterator[str]:
+    """Modules that a file imports, wherever in it; also by `import_module`."""
+    for name in imported(path):
+        yield from [one for one in (name, name.rpartition(".")[0]) if one in known][:1]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant) and one.value in known)
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> list[str]:
+    """What is left of a graph without what leads out of no circle, and into none."""
+    left = {name: set(others) - {name} for name, others in graph.items()}
+    while ends := {name for name, others in left.items() if not others & left.keys()} | (
+        left.keys() - {other for others in left.values() for other in others}
+    ):
+        left = {name: others - ends for name, others in left.items() if name not in ends}
+    return sorted(left)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Within functions neither: then a module can be read after those that it needs."""
+    known = modules()
+    assert circles({name: set(needed(path, known)) for name, path in known.items()}) == []
 
 
 def test_what_runs_on_executors_imports_nothing_of_the_driver() -> None:

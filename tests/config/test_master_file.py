@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unshard.config.files import load_process
-from unshard.config.processes import MasterConfig
+from unshard.config.master import MasterConfig
 from unshard.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "master.yaml"

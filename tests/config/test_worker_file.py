@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unshard.config.files import load_process
-from unshard.config.processes import WorkerConfig
+from unshard.config.worker import WorkerConfig
 from unshard.errors import ConfigError
 from unshard.log import LogSettings
 

@@ -14,8 +14,9 @@ from typer.main import get_group
 
 from unshard.cli.app import app
 from unshard.config.files import load_access, load_process, load_source, load_task
-from unshard.config.processes import MasterConfig, WorkerConfig
+from unshard.config.master import MasterConfig
 from unshard.config.subtask import plan_subtasks
+from unshard.config.worker import WorkerConfig
 from unshard.target.meta import MetaTables
 
 ROOT = Path(__file__).parents[2]

@@ -14,9 +14,9 @@ from support.threads import run_tasks
 from unshard.dump.read import FETCH_BYTES, read_rows
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import LoadTables
+from unshard.load.parts import behind, smaller
 from unshard.load.pieces import LoadPiece
 from unshard.load.unit import LoadSettings, LoadUnit
-from unshard.load.write import behind, smaller
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table

@@ -9,8 +9,8 @@ import pytest
 from rig import Rig, insert
 
 from unshard.mysql.flavour import Flavour, Server
-from unshard.relay.beginning import Tail, recover
 from unshard.relay.gtids import GtidTracker
+from unshard.relay.recovery import Tail, recover
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

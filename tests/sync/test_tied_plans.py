@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from unshard.errors import SyncError, Where
-from unshard.explain.table import example_statements
+from unshard.explain.examples import example_statements
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint

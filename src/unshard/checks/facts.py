@@ -16,6 +16,7 @@ from typing import Any
 import MySQLdb
 
 from unshard.checks.records import fresh_sources, safe_mode_of
+from unshard.checks.start_position import start_fault
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
@@ -29,7 +30,6 @@ from unshard.mysql.grants import Grants, account
 from unshard.mysql.structure import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
 from unshard.mysql.triggers import Trigger, triggers_of
-from unshard.relay.beginning import start_fault
 from unshard.target.filled import FilledTables
 from unshard.transform.extract import Extracted
 from unshard.transform.online_tables import OnlineTablePart

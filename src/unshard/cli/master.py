@@ -11,7 +11,7 @@ from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
 from unshard.config.files import load_process
-from unshard.config.processes import MasterConfig
+from unshard.config.master import MasterConfig
 from unshard.config.redact import hidden
 from unshard.config.secret import read_secret, use_key
 from unshard.errors import ConfigError, Where

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
 from unshard.config.files import load_process
-from unshard.config.processes import WorkerConfig
 from unshard.config.redact import hidden
 from unshard.config.secret import use_key
+from unshard.config.worker import WorkerConfig
 from unshard.log import configure
 from unshard.web.audit import AuditLog
 from unshard.web.links import HttpMasterLink

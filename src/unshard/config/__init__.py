@@ -17,7 +17,9 @@
 | `patterns` | the patterns of schema and table names |
 | `subtask` | a subtask's settings: one source's part of a task, with defaults filled in |
 | `listener` | the settings of processes that listen, of ctl, and of API tokens |
-| `processes` | the files of master and worker, and their log settings |
+| `log` | the log settings of master and worker |
+| `master` | the file of a master |
+| `worker` | the file of a worker |
 | `secret` | secrets by reference, and encrypted passwords |
 | `redact` | files without their secrets, for display |
 | `reference` | the reference page of all keys |

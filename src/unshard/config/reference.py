@@ -10,10 +10,11 @@ from pydantic.fields import FieldInfo
 
 from unshard.config.keys import section_of
 from unshard.config.listener import CtlConfig
-from unshard.config.processes import MasterConfig, WorkerConfig
+from unshard.config.master import MasterConfig
 from unshard.config.section import Later, NoEffect, Section, Unit, written
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
+from unshard.config.worker import WorkerConfig
 
 _INTRO = """# Task and source files
 

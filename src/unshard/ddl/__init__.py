@@ -4,6 +4,7 @@
 |---|---|
 | `statement` | a statement as a value, and the session that the binlog records for it |
 | `cursor` | the reader of tokens and names in a statement's text |
+| `skipped_kinds` | kinds of statements that are skipped |
 | `parse` | one SQL text as a statement, as a reason to skip it, or as an error |
 | `pieces` | the effect of a source's rules on a statement, step by step |
 | `online` | the statements of gh-ost and pt-online-schema-change |
@@ -11,6 +12,7 @@
 | `modified` | the name of a MODIFY or CHANGE in event filters |
 | `rewrite` | names replaced in the text; statements split into operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
+| `engines` | InnoDB in the place of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |
 | `in_snapshot` | sharding DDL that the copies of some merged tables contain |

@@ -1,59 +1,15 @@
 """Reads one SQL text: a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
 
-`RULES` lists the statements that are skipped because they concern no table's structure or rows (reference of DM,
-section 5.2). Of all others only names are read. What else a statement says is left to the server that runs it, so an
-ALTER with options of a server that is not out yet is taken as any other.
+Only names are read. What else a statement says is left to the server that runs it, so an ALTER with options of a server
+that is not out yet is taken as any other.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from unshard.ddl.cursor import Cursor, alter_names, body_end, mentions, read_table, says_charset, tokens_of
+from unshard.ddl.skipped_kinds import skip_reason
 from unshard.ddl.statement import Context, Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.errors import DdlError
-from unshard.schema.lex import Token, TokenKind
-
-_DEFINER = r"DEFINER = \S+(?: @ \S+| \( \))? "
-_MODIFIERS = rf"(?:OR REPLACE |{_DEFINER}|ALGORITHM = \S+ |SQL SECURITY \S+ |AGGREGATE )*"
-_ANY = rf"(?:CREATE|ALTER|DROP|RENAME) {_MODIFIERS}"
-
-RULES: tuple[tuple[str, str], ...] = (
-    ("savepoint", r"SAVEPOINT"),
-    ("flush", r"FLUSH"),
-    ("table maintenance", r"(?:OPTIMIZE|ANALYZE|REPAIR) (?:(?:NO_WRITE_TO_BINLOG|LOCAL) )?TABLES?"),
-    ("temporary table", r"DROP TEMPORARY TABLES?|(?:CREATE (?:OR REPLACE )?|DROP )TEMPORARY SEQUENCES?"),
-    ("trigger", rf"{_ANY}TRIGGER"),
-    ("procedure", rf"{_ANY}(?:PROCEDURE|PACKAGE)"),
-    ("view", rf"{_ANY}(?:MATERIALIZED |JSON (?:RELATIONAL )?DUALITY )?{_MODIFIERS}VIEW"),
-    ("view", r"REPAIR (?:(?:NO_WRITE_TO_BINLOG|LOCAL) )?VIEW"),
-    ("function", rf"{_ANY}FUNCTION"),
-    ("tablespace", r"(?:CREATE|ALTER|DROP) (?:UNDO |LOGFILE )?(?:TABLESPACE|GROUP)"),
-    ("event", rf"{_ANY}EVENT"),
-    ("library", rf"{_ANY}LIBRARY"),
-    ("spatial reference system", rf"{_ANY}SPATIAL REFERENCE SYSTEM"),
-    ("server", r"(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:SERVER|INSTANCE)|(?:UN)?INSTALL"),
-    ("account", rf"GRANT|REVOKE|{_ANY}(?:USER|ROLE)|SET PASSWORD|SET DEFAULT ROLE"),
-)
-"""Reason and pattern for a statement's head: words in capitals, one blank between tokens. The first match counts."""
-
-_PATTERNS = tuple((reason, re.compile(rf"(?:{pattern})(?= |$)")) for reason, pattern in RULES)
-_HEAD_TOKENS = 32
-
-
-def skip_reason(statement: Sequence[Token]) -> str | None:
-    """Return the reason of the rule by which the statement is skipped, or None. For comments alone it is `empty`."""
-    if not statement:
-        return "empty"
-    head = " ".join(_shape(token) for token in statement[:_HEAD_TOKENS])
-    return next((reason for reason, pattern in _PATTERNS if pattern.match(head)), None)
-
-
-def _shape(token: Token) -> str:
-    if token.kind is TokenKind.WORD:
-        return token.word
-    return token.value if token.kind is TokenKind.SYMBOL else "`"
 
 
 def classify(sql: str, context: Context) -> Ddl | Skipped:

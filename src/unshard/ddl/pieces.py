@@ -10,7 +10,7 @@
 | sequences, temporary tables | `sequence`, `temporary_table` | refused, where the event filter doesn't leave them out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
 | sharding | `sync.sharding.statements` | with `shard-mode` it waits for the other tables of its group |
-| | `sync.statements.uncoordinated` | without, refused where several tables share the target's |
+| | `sync.statements.refused` | without, refused where several tables share the target's |
 | plan, carry out | `prepare`, `intent` | an intent, run once |
 
 The functions of `STEPS` only drop operations or change which statements of them run. Each gives its reason

@@ -1,8 +1,5 @@
 """Turns the operations of a statement into changes of the tracked structures and an intent for the target.
 
-A table of an engine without transactions is made with InnoDB on the target, as the copy makes it: rows that are rolled
-back elsewhere stay in such a table, so that they could come twice (`model.shape`).
-
 | operation | on the target | tracked |
 |---|---|---|
 | on names that are allowed | run | yes |
@@ -12,7 +9,7 @@ back elsewhere stay in such a table, so that they could come twice (`model.shape
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
 | a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
-| a table is made with an engine without transactions | made with InnoDB (`with_transactions`) | as it is |
+| a table is made with an engine without transactions | made with InnoDB (`engines.py`) | as it is |
 | CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
@@ -22,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unshard.ddl.cursor import tokens_of
+from unshard.ddl.engines import with_transactions
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
@@ -35,70 +32,11 @@ from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Context, Ddl, StatementKind, TableRole
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
-from unshard.log import logger
 from unshard.model.position import Position
-from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, tokens
-
-_NO_TRANSACTIONS = frozenset(NO_TRANSACTIONS.upper().split("|")) | {"HEAP", "MERGE"}
-_ROW_FORMATS = frozenset({"FIXED", "PAGE"})
-"""Row formats of MyISAM and of Aria that InnoDB refuses."""
-
-
-def with_transactions(ddl: Ddl, upstream: Table | None) -> Ddl:
-    """Return a CREATE TABLE or ALTER TABLE with InnoDB in the place of an engine without transactions.
-
-    Options that InnoDB does not have are removed. Other statements are returned unchanged. `upstream` is the source's
-    table before the statement. A changed engine is logged.
-    """
-    if ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE):
-        return ddl
-    found = tokens_of(ddl.text, ddl.context)
-    engines = [token for token in _values(found, "ENGINE") if _bare(token) in _NO_TRANSACTIONS]
-    if not engines and (upstream is None or WITHOUT.search(upstream.create_sql) is None):
-        return ddl
-    formats = [token for token in _values(found, "ROW_FORMAT") if _bare(token) in _ROW_FORMATS]
-    changes = [(token.start, token.end, "InnoDB") for token in engines]
-    changes += [(token.start, token.end, "DEFAULT") for token in formats]
-    changes += [(start, end, "") for start, end in _transactional(found)]
-    text = ddl.text
-    for start, end, new in sorted(changes, reverse=True):
-        text = text[:start] + new + text[end:]
-    if engines:
-        words = {"table": str(ddl.tables[0]), "engine": _bare(engines[0]), "position": ddl.context.where.position}
-        told = "made with InnoDB: its engine has no transactions"
-        logger("sync", source=ddl.context.where.source or "").warning(told, **words)
-    return classify_ddl(text, ddl.context)
-
-
-def _values(found: tuple[Token, ...], option: str) -> list[Token]:
-    """Return the token after each occurrence of the option, with or without an equals sign."""
-    values: list[Token] = []
-    for at, token in enumerate(found):
-        if token.word == option:
-            behind = at + 2 if at + 1 < len(found) and found[at + 1].is_symbol("=") else at + 1
-            values += found[behind : behind + 1]
-    return values
-
-
-def _transactional(found: tuple[Token, ...]) -> list[tuple[int, int]]:
-    """Return the places of Aria's TRANSACTIONAL in the text, each with the comma before it."""
-    places = []
-    for at, token in enumerate(found):
-        if token.word == "TRANSACTIONAL":
-            last = at + 2 if at + 1 < len(found) and found[at + 1].is_symbol("=") else at + 1
-            if last < len(found) and found[last].word in ("0", "1", "DEFAULT"):
-                comma = at > 0 and found[at - 1].is_symbol(",")
-                places.append((found[at - 1].start if comma else token.start, found[last].end))
-    return places
-
-
-def _bare(token: Token) -> str:
-    return token.value.strip("'\"`").upper()
-
 
 _ON_TABLE = frozenset(
     {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX}

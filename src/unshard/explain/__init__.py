@@ -5,6 +5,7 @@
 | `table` | a table: its route, filters, mapping, and the SQL for example rows |
 | `statement` | a statement: its operations, the outcome of each rule, the SQL on the target |
 | `names` | the rules that go by a table's name |
+| `examples` | example statements for the rows of a table |
 | `ends` | facts that are read from the servers, with `--connect` |
 | `finding` | the parts of an explanation, as values |
 """

@@ -3,6 +3,7 @@
 | module | contents |
 |---|---|
 | `unit` | the unit: prepares the target and shares the files out to Spark tasks |
+| `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `contents` | the contents of a dump folder, of any tool |
 | `structure` | the target's databases and tables: created, or compared with the source's |
 | `creation` | CREATE statements for each kind of target; tables of an earlier attempt dropped |
@@ -10,6 +11,7 @@
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
+| `parts` | the parts of a piece that is too large for the target |
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `checkpoint` | the progress of each file, stored in the target |
 """

@@ -30,7 +30,7 @@ PIECE_BYTES = 4 << 20
 class LoadPiece:
     """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1.
 
-    A part of a piece (`load.write.smaller`) has the piece's rows from number `start` on, up to `end`; None is the
+    A part of a piece (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the
     piece's end. `last`: the file has no further piece.
     """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,10 +21,11 @@ from unshard.load.contents import Contents, allowed, contents_of, read_foreign
 from unshard.load.creation import Route, creation_for
 from unshard.load.structure import LoadRules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
+from unshard.load.unlike_keys import unlike_keys
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.log import logger
 from unshard.model.progress import Progress, TableProgress
-from unshard.model.table import Table, TableName
+from unshard.model.table import TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
@@ -35,37 +35,6 @@ from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
-
-_KEY = re.compile(r"for key '(?:[^']*\.)?([^'.]+)'")  # MySQL puts the table's name before it
-_NAMED = 5
-
-
-def unlike_keys(error: UnshardError, ways: Mapping[TableName, Way]) -> UnshardError:
-    """Return LOAD-022 for a LOAD-005 on a unique key that not all of the source's merged tables have; else the error.
-
-    `ways` are those of one source. A key that none of its tables has is another source's, or the target's alone.
-    """
-    found = _KEY.search(error.cause) if error.code == "LOAD-005" else None
-    if found is None:
-        return error
-    key, target = found[1], str(error.values["target"])
-    merged = {name: way.source for name, way in ways.items() if str(way.target) == target}
-    have = [str(name) for name, table in sorted(merged.items()) if _has(table, key)]
-    lack = [str(name) for name, table in sorted(merged.items()) if not _has(table, key)]
-    if not lack:
-        return error
-    values = {"target": target, "key": key, "have": _listed(have) or "none of this source", "lack": _listed(lack)}
-    return LoadError("LOAD-022", error.where, error.cause, values)
-
-
-def _has(table: Table, key: str) -> bool:
-    return any(index.unique and index.name.lower() == key.lower() for index in table.indexes)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
 
 CONNECTIONS_OF_A_TASK = 4
 """A TiDB is mostly some milliseconds away: while one connection waits for its answer, others work.

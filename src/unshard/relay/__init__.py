@@ -4,7 +4,8 @@ One thread writes. Any number of readers follow. No file is deleted that a reade
 
 | module | contents |
 |---|---|
-| `beginning` | the start: recovery of the newest file, and the position from which the relay goes on |
+| `start` | the position from which the relay goes on |
+| `recovery` | recovery of the newest file after a crash |
 | `unit` | the thread that receives the stream and writes it |
 | `log` | the files: readers, and the writer |
 | `gtids` | the GTID set at the end of the relay log |

@@ -30,8 +30,8 @@ from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.relay.backfill import Backfill
-from unshard.relay.beginning import file_with_gtids
 from unshard.relay.log import EarlierLog, RelayLog
+from unshard.relay.start import file_with_gtids
 from unshard.relay.unit import RelayUnit, RelayUnitStatus
 from unshard.source.upstream import Upstream
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now

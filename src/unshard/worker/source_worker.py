@@ -1,7 +1,6 @@
 """One source in a worker: its relay, shared by its tasks, and a subtask for each of them, by the master's orders.
 
-An order that can't be read becomes a subtask that reports the reason. This worker can't read an order of a master of a
-later version. The master can't read an order whose stored file is damaged.
+An order that can't be read becomes a subtask that reports the reason (`refused_subtask.py`).
 """
 
 from __future__ import annotations
@@ -10,22 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from unshard.api.heartbeat import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder, unread_source, unread_task
-from unshard.api.status import (
-    CopyProgress,
-    ProcessError,
-    ProcessResult,
-    SourceReport,
-    SourceStatus,
-    Stage,
-    SubTaskStatus,
-    UnitName,
-)
-from unshard.config.section import Section
+from unshard.api.status import CopyProgress, SourceReport, SourceStatus, Stage
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
@@ -38,51 +25,12 @@ from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
 from unshard.worker.history import FigureRing
 from unshard.worker.purging import Followers, Purger
-from unshard.worker.report import process_error, relay_form, subtask_form
+from unshard.worker.refused_subtask import RefusedSubtask, understood
+from unshard.worker.report import relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.status import UpstreamWatch
 from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS, SubtaskRunner
-
-Config = TypeVar("Config", bound=Section)
-_SHOWN_AT_MOST = 5
-
-
-def understood(kind: type[Config], form: dict[str, Any], source: str) -> Config:
-    """Return the config in an order. Raises ClusterError CLUSTER-085 with the keys that this version doesn't know."""
-    try:
-        return kind.model_validate(form)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:_SHOWN_AT_MOST]]
-        raise ClusterError("CLUSTER-085", Where(source), "; ".join(faults)) from None
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedSubtask:
-    """A subtask of which nothing runs here; the worker that reads its order lets it go on at once."""
-
-    order: SubtaskOrder
-    error: ProcessError
-    since: datetime
-
-    @classmethod
-    def of(cls, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
-        """Return a subtask that is paused by `error` since now."""
-        now = datetime.now(UTC)
-        return cls(order, process_error(error, now), now)
-
-    def brief(self) -> SubtaskBrief:
-        """Return the report for the master. Its knowledge of the copy stays, and auto-resume waits for nothing."""
-        kept = self.order.kept or SubtaskBrief(task=self.order.task, stage=Stage.PAUSED)
-        told = {"stage": Stage.PAUSED, "revision": self.order.revision, "error": self.error}
-        return kept.model_copy(update={**told, "next_resume": self.since.isoformat(timespec="milliseconds")})
-
-    def form(self) -> SubTaskStatus:
-        """Return the status in the form of `query-status`."""
-        result = ProcessResult(errors=(self.error,), detail="goes on by itself once its order can be read")
-        since = self.since.isoformat(timespec="seconds")
-        return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result, since=since)
-
 
 Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]
 """A subtask on the relay that it shares, which claims its source by a master's order; without one by a human's."""

@@ -16,7 +16,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, current_location, identify
-from unshard.relay.beginning import file_with_gtids
+from unshard.relay.start import file_with_gtids
 from unshard.source.requirements import check_holds
 from unshard.sync.checkpoint.safe_mode import DUMP, read_together
 from unshard.sync.source_log.reader import WrittenLog, gtids_at, seek

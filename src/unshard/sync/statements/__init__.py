@@ -4,7 +4,8 @@
 |---|---|
 | `reader` | a statement of the log as operations |
 | `runner` | a statement run once, as a batch of its own |
-| `uncoordinated` | statements that wait for no other table; refused ones |
+| `refused` | statements that are refused without `shard-mode` |
+| `uncoordinated` | statements that wait for no other table, as sharding groups see them |
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the record of tables that they make |
 | `backfill` | values of the source set into rows after an ALTER TABLE |

@@ -36,9 +36,10 @@ from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
+from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
-from unshard.sync.statements.uncoordinated import Passing, refuse_merged, refuse_shared_schema
+from unshard.sync.statements.uncoordinated import Passing
 from unshard.target.filled import FilledTables
 from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch

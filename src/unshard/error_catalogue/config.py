@@ -1,4 +1,4 @@
-"""Errors at either end: config files, the source, the target."""
+"""Errors before a start: config files, and the checks of both ends."""
 
 from __future__ import annotations
 
@@ -107,88 +107,11 @@ CONFIG: dict[str, CatalogueEntry] = {
     ),
 }
 
+
 CHECK: dict[str, CatalogueEntry] = {
     "CHECK-001": CatalogueEntry(
         "{count} check(s) before the start failed; nothing was begun",
         "follow `What to do:` of each check, then start again; to skip a check that does not matter to you, write its"
         " name under `ignore-checking-items` (docs/reference/checks.md)",
-    ),
-}
-
-SOURCE: dict[str, CatalogueEntry] = {
-    "SOURCE-001": CatalogueEntry(
-        "cannot connect to the source {host}:{port} as {user}",
-        "check that the server is up, and host, port, user and password under `from:` in the source file",
-        retryable=True,
-    ),
-    "SOURCE-002": CatalogueEntry(
-        "the source {host}:{port} refuses user {user}",
-        "correct user and password under `from:` in the source file, or the account's grants; where the account has "
-        "REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
-    ),
-    "SOURCE-003": CatalogueEntry(
-        "the connection to the source was lost", "check the source's error log", retryable=True
-    ),
-    "SOURCE-004": CatalogueEntry(
-        "the source refused a statement: {statement}", "correct what the server reports, then start again"
-    ),
-    "SOURCE-005": CatalogueEntry("the source is busy", "check the source's load, then start again", retryable=True),
-    "SOURCE-008": CatalogueEntry(
-        "no TLS connection to the source {host}:{port}: {fault}",
-        "under `security:` of `from:` in the source file: {mend}",
-    ),
-    "SOURCE-020": CatalogueEntry(
-        "the source writes no binlog, so a dump has no position to go on from",
-        "start the source with `log_bin` and `binlog_format=ROW`",
-    ),
-    "SOURCE-030": CatalogueEntry(
-        "the source writes no binlog", "set `log_bin` in the source's configuration and restart it"
-    ),
-    "SOURCE-031": CatalogueEntry(
-        "the source's binlog_format is {format}", "SET GLOBAL binlog_format = 'ROW', reconnect clients"
-    ),
-    "SOURCE-033": CatalogueEntry(
-        "the source's user {user} lacks: {missing}", "GRANT {missing} ON *.* to this user (SELECT: the tables suffice)"
-    ),
-}
-
-TARGET: dict[str, CatalogueEntry] = {
-    "TARGET-001": CatalogueEntry(
-        "cannot connect to the target {host}:{port} as {user}",
-        "check that the server is up, and host, port, user and password under `target-database:` in the task file",
-        retryable=True,
-    ),
-    "TARGET-002": CatalogueEntry(
-        "the target {host}:{port} refuses user {user}",
-        "correct user and password under `target-database:` in the task file, or the account's grants; where the "
-        "account has REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
-    ),
-    "TARGET-003": CatalogueEntry(
-        "the connection to the target was lost", "check the target's error log", retryable=True
-    ),
-    "TARGET-004": CatalogueEntry(
-        "the target refused a statement: {statement}", "correct what the server reports, then start again"
-    ),
-    "TARGET-005": CatalogueEntry(
-        "the target is busy and aborted a transaction", "check the target's load, then start again", retryable=True
-    ),
-    "TARGET-006": CatalogueEntry(
-        "the target is read-only",
-        "make it writable, or point `target-database:` at the server that is; nothing was written",
-        retryable=True,
-    ),
-    "TARGET-007": CatalogueEntry(
-        "a transaction or statement is larger than the target allows",
-        "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
-    ),
-    "TARGET-009": CatalogueEntry(
-        "the target is short of memory and aborted a transaction",
-        "the task tries again, with smaller transactions too; give TiDB more memory, raise `tidb_server_memory_limit`,"
-        " or lower `batch` and `worker-count` under `syncers:` in the task file; nothing is lost",
-        retryable=True,
-    ),
-    "TARGET-008": CatalogueEntry(
-        "no TLS connection to the target {host}:{port}: {fault}",
-        "under `security:` of `target-database:` in the task file: {mend}",
     ),
 }

@@ -1,0 +1,84 @@
+"""Recovery of the relay log's newest file after a crash.
+
+The file is read from its start and truncated after the last good event. The source sends everything again that is
+truncated, torn or damaged, so nothing is lost and no byte is guessed.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from unshard.kernels import packets
+from unshard.kernels.packets import EventChain
+from unshard.relay.gtids import GtidTracker
+from unshard.relay.log import MAGIC
+from unshard.relay.meta import disk
+from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
+
+_HEAD_BYTES = 1 << 20
+_ROTATE, _FORMAT = 4, 15
+_REASONS = {
+    packets.MORE: "an event is cut off",
+    packets.SPECIAL: "an event stands where it cannot be",
+    packets.BAD_LENGTH: "an event's length is wrong",
+    packets.BAD_POSITION: "an event does not know its own place",
+    packets.BAD_CHECKSUM: "an event's checksum does not fit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The good part of a relay file.
+
+    `end` is its size now (0 when not even the format event was whole), `dropped` how many bytes were truncated and
+    `reason` why, `next_file` the file that its closing ROTATE event names.
+    """
+
+    end: int
+    dropped: int = 0
+    reason: str = ""
+    next_file: str | None = None
+
+
+def recover(path: Path, gtids: GtidTracker) -> Tail:
+    """Read the file, truncate what is not good, and bring `gtids` to the set at its end. Idempotent."""
+    with disk(path), path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        tail = Tail(0, size, "the file does not open as a binlog") if size else Tail(0)
+        if size > len(MAGIC):
+            with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+                tail = _examine(view, size, gtids)
+        if tail.dropped:
+            file.truncate(tail.end)
+            os.fsync(file.fileno())
+    return tail
+
+
+def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
+    chain = EventChain()
+    first = _event(view, len(MAGIC), size)
+    if bytes(view[:4]) != MAGIC or first is None or first[4] != _FORMAT or chain.append(first):
+        return Tail(0, size, "the file does not open as a binlog")
+    chain.checksum = format_has_checksum(first)
+    next_file = None
+    verdict = chain.walk(view, view, size)
+    if verdict == packets.SPECIAL:
+        event = _event(view, chain.position, size)
+        if event is not None and event[4] == _ROTATE:
+            verdict = chain.append(event)
+            if verdict == packets.MORE:
+                next_file = rotate_target(event)[0]
+    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only the good part is read
+    gtids.add(chain.take_gtids())
+    dropped = size - chain.position
+    return Tail(chain.position, dropped, _REASONS[verdict] if dropped else "", next_file)
+
+
+def _event(view: memoryview, at: int, end: int) -> bytes | None:
+    if end - at < HEADER_LENGTH:
+        return None
+    length = int.from_bytes(view[at + 9 : at + 13], "little")
+    return bytes(view[at : at + length]) if HEADER_LENGTH <= length <= end - at else None

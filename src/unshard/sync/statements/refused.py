@@ -1,0 +1,54 @@
+"""Statements that are refused without `shard-mode`, because they would change tables of other sources too.
+
+They are DDL of merged tables, and DROP of a schema that others share. With `shard-mode`,
+`sync/sharding/statements.py` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from unshard.ddl.pieces import StatementRules
+from unshard.ddl.statement import Ddl, StatementKind
+from unshard.errors import SyncError
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+
+_FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
+"""Kinds of statements that change no rows of another table."""
+
+
+def refuse_merged(
+    ddl: Ddl, known: Collection[TableName], rules: StatementRules, merged: Callable[[TableName], bool]
+) -> None:
+    """Raise SyncError SYNC-011 for an operation on a table that shares its target with others.
+
+    `known` are the source's tables. `merged`: whether several tables of any source are routed to a target.
+    """
+    if ddl.kind in _FOR_ALL and not ddl.or_replace:
+        return
+    names: Iterable[TableName] = ddl.tables
+    if ddl.kind is StatementKind.DROP_DATABASE:
+        names = [name for name in known if name.schema == ddl.schema and name.table]
+    for name in names:
+        target = rules.route(name)
+        if rules.allows(name) and merged(target):
+            place = replace(ddl.context.where, table=str(name))
+            raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
+
+
+def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: StatementRules) -> None:
+    """Raise SyncError SYNC-074 if DROP DATABASE would drop tables of the target that did not come from this schema.
+
+    Other schemas may be routed to the same target schema.
+    """
+    target = rules.route_schema(ddl.schema)
+    own = {rules.route(name) for name in names if name.schema == ddl.schema and rules.allows(name)}
+    found = rows(connection, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (target,))
+    shared = sorted(table for (table,) in found if TableName(target, table) not in own)
+    if shared:
+        place = replace(ddl.context.where, table=ddl.schema)
+        cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
+        raise SyncError("SYNC-074", place, cause=cause, values={"schema": ddl.schema, "target": target})
