@@ -74,7 +74,7 @@ def test_mysqlbinlog_reads_a_file(mysql_source: MysqlServer) -> None:
 
 def test_a_tree_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UNSHARD_MYSQL_ROOT", str(tmp_path))
-    with pytest.raises(MissingProgramError, match="make test-mysql"):
+    with pytest.raises(MissingProgramError, match="`tools/test-servers mysql`"):
         server_tree("mysql")
 
 
