@@ -29,9 +29,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from unshard.error_catalogue import CATALOGUE
+if TYPE_CHECKING:
+    from unshard.error_catalogue import CatalogueEntry
 
 LONGEST_TEXT = 8_000
 """Characters of an error's text that is sent or kept: a master takes no request of any length, a target no packet."""
@@ -63,6 +64,12 @@ class Where:
         return cls(form["source"], form["table"], form["position"], form["file"])
 
 
+def _entry(code: str) -> CatalogueEntry:
+    from unshard.error_catalogue import CATALOGUE  # few of Spark's worker processes ever make an error
+
+    return CATALOGUE[code]
+
+
 @dataclass(slots=True, eq=False)
 class UnshardError(Exception):
     """One failure, complete enough to act on.
@@ -80,23 +87,23 @@ class UnshardError(Exception):
 
     def __post_init__(self) -> None:
         Exception.__init__(self, self.code)
-        CATALOGUE[self.code]
+        _entry(self.code)  # KeyError for a code that the catalogue lacks
 
     @property
     def message(self) -> str:
         """Text of the catalogue for the code, with the values filled in."""
-        return CATALOGUE[self.code].message.format_map(self.values)
+        return _entry(self.code).message.format_map(self.values)
 
     @property
     def hint(self) -> str:
         """The remedy. Names in its commands come from `values` where they are known."""
         known = {"task_file": "TASK.yaml", "source_id": self.where.source or "SOURCE", **self.values}
-        return CATALOGUE[self.code].hint.format_map(known)
+        return _entry(self.code).hint.format_map(known)
 
     @property
     def retryable(self) -> bool:
         """True if the same call may succeed when it is made again with nothing changed by a human."""
-        return CATALOGUE[self.code].retryable
+        return _entry(self.code).retryable
 
     def __str__(self) -> str:
         place = f" [{self.where}]" if str(self.where) else ""
