@@ -55,6 +55,9 @@ CheckingItem = Literal[
     "target_collations",
     "tidb_tables",
     "tidb_collations",
+    "tidb_limits",
+    "value_limits",
+    "large_value_limits",
 ]
 """The names that `ignore-checking-items` accepts: DM's, and our own."""
 
