@@ -17,7 +17,7 @@ from unshard.compare.report import text_lines, write_parquet
 from unshard.compare.result import DIFFERENT, EXIT_CODES, CompareVerdict, ComparisonOutcome, RowClass
 from unshard.compare.sync_diff_file import load_diff_file
 from unshard.config.files import load_files
-from unshard.config.patterns import parse_rule
+from unshard.config.table_rules import parse_rule
 from unshard.errors import CompareError, UnshardError, Where, told_together
 from unshard.log import LogSettings, configure
 from unshard.mysql.connection import Endpoint

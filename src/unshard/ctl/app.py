@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from unshard.config.listener import LinkSecurity
-from unshard.config.section import seconds_of
+from unshard.config.quantities import seconds_of
 from unshard.ctl.session import (
     DEFAULT_SECONDS,
     CtlSession,

@@ -46,8 +46,8 @@ from unshard.api.verbs import (
     plain,
 )
 from unshard.checks.run import check_moved, check_task
+from unshard.config.encryption import encrypt
 from unshard.config.files import parse_source
-from unshard.config.secret import encrypt
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forget, leave, reset

@@ -19,9 +19,9 @@ from urllib.parse import quote
 import typer
 
 from unshard.api.verbs import Config, ConfigExport, Encrypt, OperateSource, StartTask, UpdateSource, UpdateTask
-from unshard.config import secret as secrets
+from unshard.config import encryption
+from unshard.config.access import Role, new_token
 from unshard.config.document import text_of
-from unshard.config.listener import Role, new_token
 from unshard.ctl.session import CtlSession, ask, conclude, guarded
 from unshard.ctl.words import source_id, task_name
 from unshard.errors import ClusterError, ConfigError, Where
@@ -234,8 +234,8 @@ def encrypt(
         return
 
     def here() -> dict[str, Any]:
-        secrets.use_key(key)
-        return {"result": True, "msg": "", "ciphertext": secrets.encrypt(plain)}
+        encryption.use_key(key)
+        return {"result": True, "msg": "", "ciphertext": encryption.encrypt(plain)}
 
     conclude(session, Encrypt.verb, here)
 
