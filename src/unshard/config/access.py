@@ -1,4 +1,7 @@
-"""Access to the API of a process: roles, and the file of tokens."""
+"""Access to the API of a process: roles, and the file of tokens.
+
+The file has the callers and their roles. It holds only hashes, so reading it gives nobody access.
+"""
 
 from __future__ import annotations
 

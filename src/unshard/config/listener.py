@@ -1,7 +1,6 @@
 """The settings of every process that listens: addresses, TLS, tokens, limits. Master and worker build on them.
 
-The file of `unshard ctl`, which replaces its flags, is here too. The file of API tokens has the callers and their
-roles. It holds only hashes, so reading it gives nobody access.
+The file of `unshard ctl`, which replaces its flags, is here too.
 """
 
 from __future__ import annotations
