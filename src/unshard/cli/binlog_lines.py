@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.listing import Shown
+from unshard.binlog.row_changes import ABSENT, Change, RowChanges
 from unshard.model.table import Column
 
 WIDTH = 80
