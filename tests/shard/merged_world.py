@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate, operations
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_table

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Intent, Step
 from unshard.ddl.online import Kept
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.dump.metadata import DumpedFile, Record
 from unshard.errors import Where
 from unshard.model.change import Op

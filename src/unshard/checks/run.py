@@ -13,7 +13,8 @@ from typing import Literal
 
 from unshard.checks import losses, privileges, rules, server, shards, tables, tidb
 from unshard.checks.facts import SourceFacts, TaskFacts, read_facts
-from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, LocatedFinding, Result, grouped
+from unshard.checks.grouped import LocatedFinding, grouped
+from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
 from unshard.checks.rules import doubled
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig

@@ -14,9 +14,10 @@ from unshard.binlog.headers import Format, read_format
 from unshard.binlog.listing import ListingNote, ListingRange, Named, Shown, list_events
 from unshard.binlog.query import QueryEvent
 from unshard.cli.binlog_lines import HEAD, Totals, event_json, event_lines, total_json, total_lines
+from unshard.ddl.context import Context
 from unshard.ddl.events import dm_events
 from unshard.ddl.parse import classify
-from unshard.ddl.statement import Context, Ddl
+from unshard.ddl.statement import Ddl
 from unshard.errors import BinlogError, DdlError, Where
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import TableName

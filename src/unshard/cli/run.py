@@ -15,7 +15,8 @@ from threading import Event
 
 import typer
 
-from unshard.checks.result import DEFAULT_LIMIT, grouped
+from unshard.checks.grouped import grouped
+from unshard.checks.result import DEFAULT_LIMIT
 from unshard.checks.run import check_task, found_of, require
 from unshard.cli.display import show
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts

@@ -16,9 +16,10 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import collation_of
 from unshard.schema.alter import altered

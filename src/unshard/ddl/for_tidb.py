@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -26,7 +27,7 @@ from unshard.ddl.evaluate import (
 )
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import Table, TableName

@@ -10,9 +10,9 @@ from typing import Any
 
 from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.intent import Intent, Step, Structures, again
+from unshard.ddl.own_names import as_it_has, own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.sandbox import Scratch, ScratchPlace, open_scratch, show_create_database
-from unshard.ddl.schema_equality import as_it_has, own_names
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, NamePlace, StatementKind, TableRole
 from unshard.errors import DdlError

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate, operations
 from unshard.ddl.events import BY_COLUMN, dm_events
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import BLOCK_ALLOW, AlterOperation, StatementRules, StructureOf, all_pieces
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, in_targets_words, prepare, to_run
 from unshard.ddl.rewrite import routed, split
-from unshard.ddl.statement import Context, Ddl, Skipped, StatementKind
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.errors import UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends

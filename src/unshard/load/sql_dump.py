@@ -256,7 +256,7 @@ def create_table(sql: str, source_schema: str, target: TableName, route: Callabl
     """Return the CREATE TABLE for another name, with IF NOT EXISTS; foreign keys follow their tables' routes.
 
     A table of an engine without transactions becomes one of InnoDB (`model.shape`). Names of constraints that the
-    server made from the table's name are made from the new one (`ddl.schema_equality.own_names`).
+    server made from the table's name are made from the new one (`ddl.own_names.own_names`).
     """
     sql = _with_transactions(sql)
     own = quote_name(created_name(sql)[1])[1:-1]

@@ -14,10 +14,11 @@ from typing import Any
 
 from unshard.api.verbs import Binlog, BinlogSchema
 from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.context import Context
 from unshard.ddl.pieces import parse_given, split_given
-from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.renamed_table import renamed, without_columns
 from unshard.ddl.sandbox import ScratchPlace
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
 from unshard.model.position import Position

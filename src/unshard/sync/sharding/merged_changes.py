@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
@@ -32,7 +33,6 @@ from unshard.ddl.pieces import StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, ShardError, UnshardError, Where
 from unshard.model.position import Location
