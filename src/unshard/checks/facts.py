@@ -21,7 +21,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
-from unshard.load.creation import EmptyTables
+from unshard.load.empty_tables import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
