@@ -10,7 +10,7 @@ from cluster_rig import Rig, source_text, task_text
 from unshard.api.verbs import UpdateTask
 from unshard.config.encryption import KEY_PATH
 from unshard.config.files import parse_source
-from unshard.master.files import kept
+from unshard.master.passwords import kept
 
 
 @pytest.fixture

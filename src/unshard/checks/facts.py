@@ -25,9 +25,10 @@ from unshard.load.empty_tables import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Server, identify, of_one_server, status_statement
+from unshard.mysql.flavour import Server, identify, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.structure import QUERIES, assemble
+from unshard.mysql.one_server import of_one_server
+from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
 from unshard.mysql.triggers import Trigger, triggers_of
 from unshard.target.filled import FilledTables

@@ -21,7 +21,7 @@ from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError
 from unshard.model.table import Table, TableName
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import one_server_among
+from unshard.mysql.one_server import one_server_among
 from unshard.transform.expressions.filter import ExpressionFilters
 
 Scope = Literal["source", "target", "merge", "nothing"]

@@ -34,7 +34,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.target_session import tidb_version
-from unshard.mysql.tidb import nearest
+from unshard.mysql.tidb_collations import nearest
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
 from unshard.schema.lex import NotUnderstoodError

@@ -29,7 +29,8 @@ from unshard.log import logger
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import column_lines, read_table
+from unshard.mysql.defaults import column_lines
+from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import given_up
 from unshard.schema import tidb

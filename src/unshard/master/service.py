@@ -57,12 +57,14 @@ from unshard.master.files import ConfigFiles, SettingsOf
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
+from unshard.master.relays import Relays
 from unshard.master.scheduler import Liveness
-from unshard.master.sources import Ask, Relays, Sources, ask, transfer
+from unshard.master.sources import Ask, Sources, ask
 from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
+from unshard.master.transfer import transfer
 from unshard.master.updates import Moved, TaskDraft, Updates
 from unshard.metrics import Sample
 from unshard.metrics.events import EVENTS, EventCounters
