@@ -12,7 +12,9 @@ import pytest
 import yaml
 
 from unshard.metrics import METRICS
-from unshard.metrics.registry import ELSEWHERE, ROWS, alerts, dashboard, panels_of, rules
+from unshard.metrics.dashboard import dashboard, panels_of
+from unshard.metrics.elsewhere import ELSEWHERE
+from unshard.metrics.registry import ROWS, alerts, rules
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
 WORDS = frozenset(

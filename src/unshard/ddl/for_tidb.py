@@ -37,7 +37,6 @@ from unshard.mysql.target_session import tidb_version
 from unshard.mysql.tidb_collations import nearest
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table, type_text
 from unshard.schema.tidb import (
     NotInTidbError,
@@ -49,6 +48,7 @@ from unshard.schema.tidb import (
     tidb_column,
 )
 from unshard.schema.tidb_alter import alter_table
+from unshard.schema.words import NotUnderstoodError
 
 _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "HIGH_NOT_PRECEDENCE"})
 """Modes that decide what an expression means; TiDB's session keeps them."""

@@ -21,7 +21,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect
-from unshard.schema.lex import ContradictionError, NotUnderstoodError
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
 def plan_intent(

@@ -36,10 +36,11 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table
+from unshard.schema.words import NotUnderstoodError
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import ShardId, StructureRequest
-from unshard.shard.merged_step import barrier_of, difference
+from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
 from unshard.sync.statements.reader import COORDINATED, classify_logged, event_in, filtered_names, judge_operation
 from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema

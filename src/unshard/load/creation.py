@@ -35,9 +35,9 @@ from unshard.mysql.tidb import is_tidb
 from unshard.retry import given_up
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import column_text, schema_options, to_table
 from unshard.schema.tidb import NotInTidbError, TidbWords
+from unshard.schema.words import NotUnderstoodError
 
 Route = Callable[[TableName], TableName]
 OpenSession = Callable[[], AbstractContextManager[Any]]

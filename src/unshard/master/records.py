@@ -14,7 +14,8 @@ from unshard.master.settle import settle
 from unshard.master.state import SubtaskRow
 from unshard.master.status import Statuses
 from unshard.master.tasks import subtasks
-from unshard.operate.binlog import answer_binlog, answer_schema
+from unshard.operate.binlog import answer_binlog
+from unshard.operate.binlog_schema import answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.subject import Subject, wrong_use
 from unshard.operate.validation import answer_validation

@@ -40,11 +40,11 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table
+from unshard.schema.words import NotUnderstoodError
 from unshard.shard.join import IncompatibleError
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import MergedChange, MergedDecision, OldRows, Runner, ShardId
-from unshard.shard.merged_step import difference
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import Also, CheckpointStore
