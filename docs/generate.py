@@ -26,7 +26,8 @@ from unshard.error_catalogue import CATALOGUE, CatalogueEntry
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.metrics import of_process, of_relay, of_sync, of_tasks, of_units
-from unshard.metrics.registry import ELSEWHERE, alerts
+from unshard.metrics.elsewhere import ELSEWHERE
+from unshard.metrics.registry import alerts
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 

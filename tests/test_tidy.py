@@ -169,17 +169,46 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles({name: set(needed(path, known)) for name, path in known.items()}) == []
 
 
+RUNS_WITH = {
+    "unshard.sync.batch": ("unshard.sync.batch",),
+    "unshard.sync.changes": ("unshard.sync.batch", "unshard.sync.changes"),
+    "unshard.sync.steps": ("unshard.sync.batch", "unshard.sync.changes", "unshard.sync.steps"),
+}
+"""What a package for executors may import of `sync`; all else of it runs on the driver."""
+
+BEGINS_THE_STEPS = frozenset({"src/unshard/spark/batches.py", "src/unshard/spark/batch_tasks.py"})
+
+
 def test_what_runs_on_executors_imports_nothing_of_the_driver() -> None:
     """Each worker process of Spark loads what the steps import; the path tells which code runs where."""
-    shared = ("unshard.sync.steps", "unshard.sync.batch")
     wrong = [
-        f"{place(path)}:{node.lineno} imports {node.module}"
-        for folder in shared
+        f"{place(path)} imports {name}"
+        for folder, allowed in RUNS_WITH.items()
         for path in (PACKAGE.parent / folder.replace(".", "/")).glob("*.py")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").startswith("unshard.sync")
-        and not (node.module or "").startswith(shared)
+        for name in imported(path)
+        if name.startswith("unshard.sync") and not name.startswith(tuple(f"{one}." for one in allowed))
+    ]
+    assert wrong == []
+
+
+def test_the_driver_imports_no_step_of_the_executors() -> None:
+    """Only what begins a batch does; what the driver asks too is in `sync/changes`."""
+    importers = {
+        place(path)
+        for path in python_files("src")
+        for name in imported(path)
+        if name.startswith("unshard.sync.steps") and path.parent.name != "steps"
+    }
+    assert importers == BEGINS_THE_STEPS
+
+
+def test_the_changes_of_a_batch_ask_no_server() -> None:
+    asking = ("MySQLdb", "pymysql", "unshard.target", "unshard.source", "unshard.mysql.connection")
+    wrong = [
+        f"{place(path)} imports {name}"
+        for path in (PACKAGE / "sync" / "changes").glob("*.py")
+        for name in imported(path)
+        if name.startswith(asking)
     ]
     assert wrong == []
 

@@ -9,7 +9,8 @@ from captured import Captured, capture, rows_of
 
 from unshard.binlog.described import describe_table, undescribed
 from unshard.binlog.rows import decode_range
-from unshard.binlog.table_map import MetadataReader, Optional, TableMap, parse_table_map, read_optional
+from unshard.binlog.table_map import TableMap, parse_table_map
+from unshard.binlog.table_metadata import MetadataReader, Optional, read_optional
 from unshard.errors import BinlogError, Where
 from unshard.model.change import Op
 from unshard.model.table import Index, Table, TableName

@@ -4,7 +4,8 @@ from struct import pack
 
 import pytest
 
-from unshard.binlog.query import Damaged, QueryKind, classify, first_words, read_query
+from unshard.binlog.query import Damaged, read_query
+from unshard.binlog.query_kind import QueryKind, classify, first_words
 
 
 def body(sql: bytes, *status: bytes, schema: bytes = b"shop", error: int = 0) -> bytes:

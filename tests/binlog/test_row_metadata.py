@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.row_metadata import TOLD, between_texts, read_by_metadata
-from unshard.binlog.table_map import MetadataReader, read_optional
+from unshard.binlog.table_metadata import MetadataReader, read_optional
 from unshard.testing.servers import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 

@@ -11,7 +11,8 @@ from struct import pack
 import pytest
 from made_events import File
 
-from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog, value_text
+from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog
+from unshard.cli.binlog_lines import value_text
 from unshard.errors import BinlogError
 from unshard.model.table import Column
 

@@ -12,9 +12,9 @@ from tool_values import same
 
 from support.binlog_listing import listed
 from unshard.binlog.headers import read_format
-from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.index import walk
 from unshard.binlog.listing import Shown
+from unshard.binlog.row_changes import ABSENT, Change, RowChanges
 from unshard.binlog.transaction_range import BudgetReached, EndOfData, Rotate, Stop
 from unshard.errors import BinlogError, Where
 

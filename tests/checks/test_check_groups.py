@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from unshard.checks.result import FindingGroup, LocatedFinding, grouped
+from unshard.checks.grouped import FindingGroup, LocatedFinding, grouped
 from unshard.ctl.tables import rendered
 
 

@@ -15,7 +15,7 @@ from support.task_runs import TaskFiles
 from unshard.checks.run import check_moved, check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
-from unshard.mysql import flavour
+from unshard.mysql import one_server
 from unshard.mysql.connection import Endpoint, Side, session
 from unshard.mysql.flavour import Flavour, Server
 from unshard.testing.proxy import FaultProxy
@@ -98,12 +98,12 @@ def test_each_is_asked_once_where_all_show_the_same_ids(
         asked.append(endpoint)
         return session(endpoint, side)
 
-    monkeypatch.setattr(flavour, "session", counted)
+    monkeypatch.setattr(one_server, "session", counted)
     first, second = changed_source.endpoint, second_source.endpoint
     gone = replace(first, port=1)
     server = Server(Flavour.MARIADB, (10, 11, 0), "", 1, "0-1")
     sources = {"s1": first, "s2": second, "s3": gone, "s4": second, "s5": first, "s6": first}
-    found = flavour.of_one_server({name: (one, server) for name, one in sources.items()})
+    found = one_server.of_one_server({name: (one, server) for name, one in sources.items()})
     assert found == (("s1", "s5", "s6"), ("s2", "s4"))
     assert len(asked) == len(sources)
 

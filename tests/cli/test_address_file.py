@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unshard.cli.run import address_in
+from unshard.cli.run_file import address_in
 
 
 @pytest.fixture

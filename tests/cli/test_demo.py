@@ -12,7 +12,9 @@ import pytest
 
 from support.demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
 from support.waiting import PATIENCE_SECONDS, wait_until
-from unshard.cli.demo.proof import AppliedCounts, OpenBatchCount, Proof, Sum
+from unshard.cli.demo.applied_counts import AppliedCounts
+from unshard.cli.demo.open_batches import OpenBatchCount
+from unshard.cli.demo.proof import Proof, Sum
 from unshard.model.position import Position
 
 

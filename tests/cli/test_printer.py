@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from unshard.api.status import UnresolvedGroup
-from unshard.cli.display import JsonStatus, source_form
+from unshard.cli.json_status import JsonStatus, source_form
 from unshard.cli.printer import Printer, error_text, unstamped
 from unshard.errors import ConfigError
 from unshard.model.position import Location, Position

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unshard.cli.app import app
-from unshard.cli.run import recorded
+from unshard.cli.run_file import recorded
 from unshard.ctl.runs import RunRecord, record_in, write_record
 from unshard.errors import LoadError
 

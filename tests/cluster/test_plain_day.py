@@ -16,7 +16,7 @@ import yaml
 from shop import Shop
 
 from unshard.api.verbs import QueryStatus
-from unshard.config.listener import token_hash
+from unshard.config.access import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal

@@ -11,14 +11,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from unshard.compare import pace
+from unshard.compare import source_load
 from unshard.compare.chase import ChasedTable, KeyChase
 from unshard.compare.executor import chunk
 from unshard.compare.executor.canonical import ValueForm
 from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow
-from unshard.compare.pace import SourceLoad
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.result import RowClass, TableOutcome
+from unshard.compare.source_load import SourceLoad
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
 from unshard.errors import enclose
 from unshard.model.position import Position
@@ -125,7 +125,7 @@ class Hand:
 
 def test_work_on_a_source_is_followed_by_a_rest_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     hand = Hand()
-    monkeypatch.setattr(pace, "time", hand)
+    monkeypatch.setattr(source_load, "time", hand)
     load = SourceLoad(20, hand, _begun=hand.now)  # type: ignore[arg-type]
     for _ in range(4):
         hand.now += 0.02

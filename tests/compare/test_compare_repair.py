@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, only_table, run_file
 from support.task_runs import TaskFiles
-from unshard.cli.compare import CompareWish
+from unshard.cli.compare_subject import CompareWish
 from unshard.compare.result import ComparisonOutcome
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

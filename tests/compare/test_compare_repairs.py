@@ -17,7 +17,7 @@ from support.comparisons import compared
 from support.numbers import numbers
 from support.task_runs import UNSHARD, TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard.cli.compare import CompareWish, task_subject
+from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare import repairer
 from unshard.compare.result import ComparisonOutcome, RowClass
 from unshard.compare.run import CompareSettings

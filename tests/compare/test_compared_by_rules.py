@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from support.comparisons import compared, kinds, only_table
 from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
-from unshard.cli.compare import CompareWish
+from unshard.cli.compare_subject import CompareWish
 from unshard.compare.result import RowClass
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 

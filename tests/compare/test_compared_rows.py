@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from support.comparisons import compared, kinds, only_table, state_file
 from support.task_runs import TaskFiles
 from support.waiting import wait_until
-from unshard.cli.compare import CompareWish
+from unshard.cli.compare_subject import CompareWish
 from unshard.compare.report import text_lines, write_parquet
 from unshard.compare.result import CompareVerdict, RowClass
 from unshard.errors import CompareError

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
-from unshard.cli.compare import CompareWish, task_subject
+from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
 from unshard.mysql.types import GEOMETRIES

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.config.database import DatabaseConfig
-from unshard.config.secret import KEY_PATH, decrypt, encrypt, read_secret, sealed, use_key
+from unshard.config.encryption import KEY_PATH, decrypt, encrypt, use_key
+from unshard.config.secret import read_secret, sealed
 from unshard.errors import ConfigError
 
 KEY = "0123456789abcdef" * 4

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from unshard.api.verbs import REQUESTS
 from unshard.cli.app import app
 from unshard.config.files import parse_source
-from unshard.ctl.verbs.cluster import SAMPLE_SOURCE
+from unshard.ctl.verbs.source import SAMPLE_SOURCE
 
 TASK = "name: orders\ntask-mode: all\n"
 SOURCE = "source-id: shop-01\n"

@@ -17,8 +17,9 @@ from typer.main import get_group
 
 import unshard.ctl.shell as shell_module
 from unshard.ctl.app import ctl
+from unshard.ctl.completion import NameCompletion, VerbCompleter
 from unshard.ctl.session import CtlSession
-from unshard.ctl.shell import DiscreetHistory, NameCompletion, VerbCompleter, history_path, shell
+from unshard.ctl.shell import DiscreetHistory, history_path, shell
 
 TABLE = get_group(ctl)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.in_snapshot import DdlInSnapshot, is_kept, left_to_run
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import alter_parts
-from unshard.ddl.statement import Context, Ddl
+from unshard.ddl.statement import Ddl
 from unshard.model.table import Column, Index, Table, TableName
 
 NAME = TableName("up", "t")

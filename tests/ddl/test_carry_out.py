@@ -12,10 +12,11 @@ import MySQLdb
 import pytest
 
 from support.statement_runs import BEGIN, Bench, Death, Deaths, bench_of
-from unshard.ddl.intent import Intent, unquoted
+from unshard.ddl.context import Context
+from unshard.ddl.execute import unquoted
+from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.prepare import PreparedDdl
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer

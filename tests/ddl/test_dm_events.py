@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.events import BY_COLUMN, dm_events
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 
 
 @pytest.mark.parametrize(

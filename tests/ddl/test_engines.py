@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.followed_ddl import Followed
+from unshard.ddl.context import Context
 from unshard.ddl.engines import with_transactions
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.testing.servers import MariadbServer
 

@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from unshard.config.event_names import INCOMPATIBLE, PLAIN_DDL, WITHOUT_STATEMENT
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.events import event_of
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import alter_parts
-from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer

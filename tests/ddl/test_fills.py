@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Step
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 
 BEFORE = ("`id` bigint(20) NOT NULL", "`old` timestamp NOT NULL DEFAULT current_timestamp()")
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Decision, Intent, Step, again, decide
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import Where
 
 X, Y, Z = ("CREATE TABLE `t` (\n  `x` int(11) DEFAULT NULL\n)".replace("x", letter) for letter in "xyz")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import StatementRules, pieces
 from unshard.ddl.prepare import PreparedDdl, prepare
 from unshard.ddl.sandbox import ScratchPlace
-from unshard.ddl.statement import Context
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName

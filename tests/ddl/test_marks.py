@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.provenance import Marks, check_marks, unmarked
 from unshard.ddl.rewrite import split
-from unshard.ddl.statement import Context
 from unshard.errors import SyncError
 from unshard.model.table import Column, Table, TableName
 

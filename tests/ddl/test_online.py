@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from unshard.config.task import TaskConfig
+from unshard.ddl.context import Context
 from unshard.ddl.online import Kept, Meaning, OnlineDdl
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import StatementRules, pieces
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
 from unshard.transform.online_tables import OnlineTablePart, OnlineTables

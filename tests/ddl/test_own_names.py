@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from unshard.ddl.context import Context
+from unshard.ddl.own_names import as_it_has, without_own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed
-from unshard.ddl.schema_equality import as_it_has, without_own_names
-from unshard.ddl.statement import Context
-from unshard.load.sql_dump import create_table
+from unshard.load.create_statements import create_table
 from unshard.model.table import Table, TableName
 
 MERGED = TableName("all", "t`s")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify
 from unshard.ddl.rewrite import renames, rewrite, split, with_charset
-from unshard.ddl.statement import Context, Ddl, Skipped
+from unshard.ddl.statement import Ddl, Skipped
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import (
     AlterOperation,
@@ -18,8 +20,7 @@ from unshard.ddl.pieces import (
     parse_given,
     pieces,
 )
-from unshard.ddl.rewrite import alter_parts
-from unshard.ddl.statement import Context, Ddl
+from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.transform.event_filter import Verdict

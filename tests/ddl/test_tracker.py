@@ -12,9 +12,9 @@ import pytest
 
 from support.refusals import refusal
 from unshard.binlog.query import QueryEvent, read_query
+from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.sandbox import ScratchPlace, drop_leftovers, open_scratch, show_create_database
-from unshard.ddl.statement import Context, mariadb_flags
 from unshard.ddl.tracker import SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.sandbox import ScratchPlace, open_scratch
-from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.testing.servers import MariadbServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.renamed_table import renamed, without_columns
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer

@@ -10,9 +10,11 @@ from test_commands_and_files import ROOT, blocks
 from typer.testing import CliRunner
 
 from unshard.cli.app import app
+from unshard.config.access import Role
+from unshard.config.encryption import KEY_PATH
 from unshard.config.files import load_access
-from unshard.config.listener import LinkSecurity, ListenerConfig, Role
-from unshard.config.secret import KEY_PATH, read_secret
+from unshard.config.listener import LinkSecurity, ListenerConfig
+from unshard.config.secret import read_secret
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app
 from unshard.web.observe import audit_routes

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`: a program has only its own folder there
 
 from support.threads import run_tasks, wait
-from unshard.dump.folder import DumpSettings
+from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit

@@ -11,9 +11,9 @@ import pytest
 
 from support.threads import run_tasks, wait
 from support.waiting import wait_until
-from unshard.dump.folder import DumpSettings
 from unshard.dump.lock_free import reader
 from unshard.dump.locked import ChunkWork, _lock
+from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
 from unshard.model.table import TableName

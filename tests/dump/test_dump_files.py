@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from unshard.dump.files import checksum, data_name, escape_name, table_schema_name, unescape_name, write_once
+from unshard.dump.durable import write_once
+from unshard.dump.files import checksum, data_name, escape_name, table_schema_name, unescape_name
 from unshard.model.table import TableName
 
 

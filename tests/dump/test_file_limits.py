@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unshard.dump.folder import FIRST_ROWS, ROWS_PER_FILE, DumpSettings
+from unshard.dump.settings import FIRST_ROWS, ROWS_PER_FILE, DumpSettings
 from unshard.dump.write import ALIKE, FileLimits
 
 

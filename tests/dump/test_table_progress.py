@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from unshard.dump.files import stem
-from unshard.dump.metadata import DumpHeader, table_progress
+from unshard.dump.metadata import DumpHeader
+from unshard.dump.progress import table_progress
 from unshard.dump.write import FileLimits, write_files
 from unshard.model.position import Location, Position
 from unshard.model.progress import CopyStage, TableProgress

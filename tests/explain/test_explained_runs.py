@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
+from unshard.ddl.context import Context
 from unshard.ddl.online import Kept
-from unshard.ddl.statement import Context
 from unshard.model.table import TableName
 from unshard.target.checkpoint import save_records
 from unshard.target.meta import MetaTables

@@ -12,7 +12,7 @@ import pytest
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
 from unshard.load import unit
-from unshard.load.contents import read_foreign
+from unshard.load.mydumper import read_foreign
 from unshard.load.unit import LoadUnit
 from unshard.model.position import Position
 from unshard.model.table import TableName

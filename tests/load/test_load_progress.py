@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unshard.load.checkpoint import FileState, rows_in_all
+from unshard.load.checkpoint import FileState
+from unshard.load.seen_states import rows_in_all
 
 
 def state(size: int, done_rows: int, *, finished: bool) -> FileState:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from support.waiting import wait_until
-from unshard.load import checkpoint
-from unshard.load.checkpoint import FileState, LoadTables, SeenStates
+from unshard.load import seen_states
+from unshard.load.checkpoint import FileState, LoadTables
+from unshard.load.seen_states import SeenStates
 from unshard.mysql.connection import Endpoint
 
 
@@ -20,7 +21,7 @@ class Target:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.looks = 0
-        monkeypatch.setattr(checkpoint, "session", self.session)
+        monkeypatch.setattr(seen_states, "session", self.session)
         monkeypatch.setattr(LoadTables, "exist", lambda tables, connection: True)
         monkeypatch.setattr(LoadTables, "states", lambda tables, connection: self.states())
 
@@ -35,7 +36,7 @@ class Target:
 
 def test_who_only_wants_to_know_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     target = Target(monkeypatch)
-    monkeypatch.setattr(checkpoint, "OWN_PACE_SECONDS", 3600.0)
+    monkeypatch.setattr(seen_states, "OWN_PACE_SECONDS", 3600.0)
     seen = SeenStates(LoadTables("meta", "task", "s1"), Endpoint("h", 1, "u"))
     assert seen.last == {}
     with seen.looking():
@@ -47,10 +48,10 @@ def test_who_only_wants_to_know_asks_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_it_looks_again_and_rests_behind_a_look_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
     target, clock, took = Target(monkeypatch), [1000.0], [0.0]
-    monkeypatch.setattr(checkpoint, "OWN_PACE_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "SEEN_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoint, "_REST", 36_000.0)
-    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(seen_states, "OWN_PACE_SECONDS", 0.0)
+    monkeypatch.setattr(seen_states, "SEEN_SECONDS", 0.0)
+    monkeypatch.setattr(seen_states, "_REST", 36_000.0)
+    monkeypatch.setattr(seen_states, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     def states(tables: LoadTables, connection: Any) -> dict[str, FileState]:
         clock[0] += took[0]

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unshard.errors import ConfigError, LoadError, Where
-from unshard.load.sql_dump import (
-    Rewriter,
-    create_database,
-    create_table,
-    created_name,
-    rows_of,
-    setting,
-    statements,
-    without_counter,
-)
+from unshard.load.create_statements import create_database, create_table, created_name, without_counter
+from unshard.load.sql_dump import Rewriter, rows_of, setting, statements
 from unshard.model.table import Column, TableName
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant

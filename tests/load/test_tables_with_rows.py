@@ -12,7 +12,7 @@ import pytest
 from support.waiting import wait_until
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
-from unshard.load.creation import EmptyTables
+from unshard.load.empty_tables import EmptyTables
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session

@@ -12,7 +12,7 @@ from support.task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import LoadError
-from unshard.load.creation import EmptyTables
+from unshard.load.empty_tables import EmptyTables
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session

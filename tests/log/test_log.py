@@ -21,7 +21,9 @@ from support.waiting import wait_until
 from unshard import log
 from unshard.errors import ConfigError
 from unshard.log import rotation
-from unshard.log.lines import RING, Sampler, redacted
+from unshard.log.lines import Sampler
+from unshard.log.redaction import redacted
+from unshard.log.ring import RING
 from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
 
 Lines = Callable[[], list[dict[str, Any]]]

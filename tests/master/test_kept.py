@@ -8,9 +8,9 @@ import pytest
 from cluster_rig import Rig, source_text, task_text
 
 from unshard.api.verbs import UpdateTask
+from unshard.config.encryption import KEY_PATH
 from unshard.config.files import parse_source
-from unshard.config.secret import KEY_PATH
-from unshard.master.files import kept
+from unshard.master.passwords import kept
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from unshard.metrics.registry import ELSEWHERE, METRICS, ROWS, alerts, dashboard, panels_of, rules
+from unshard.metrics.dashboard import dashboard, panels_of
+from unshard.metrics.elsewhere import ELSEWHERE
+from unshard.metrics.registry import METRICS, ROWS, alerts, rules
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
 WORDS = frozenset(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from unshard.model.table import Column, Table, TableName
-from unshard.mysql.structure import constant_defaults, read_table
+from unshard.mysql.defaults import constant_defaults
+from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unshard.mysql.collations import default_collation
-from unshard.mysql.tidb import charset_of_name, difference, nearest
+from unshard.mysql.tidb_collations import charset_of_name, difference, nearest
 from unshard.testing.servers import MariadbServer
 
 TIDB = frozenset(

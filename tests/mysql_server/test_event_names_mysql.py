@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from unshard.ddl.context import Context
 from unshard.ddl.events import event_of
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.testing.mysql_server import MysqlServer

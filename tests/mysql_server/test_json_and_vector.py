@@ -20,9 +20,9 @@ from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.changes.encode import encode
+from unshard.sync.changes.merge import merge
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps.encode import encode
-from unshard.sync.steps.merge import merge
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 

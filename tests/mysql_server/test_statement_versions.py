@@ -19,7 +19,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.table import TableName
 from unshard.mysql.flavour import binary_logs, gtid_before, identify
-from unshard.source.upstream import position_at
+from unshard.source.position_at import position_at
 from unshard.target.meta import MetaTables
 from unshard.target.waits import standstill
 from unshard.testing.compare import assert_equal

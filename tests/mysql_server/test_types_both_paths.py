@@ -10,7 +10,7 @@ import pytest
 from support.both_paths import by_dump, make
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.steps.decode import FOREVER
+from unshard.sync.changes.decode import FOREVER
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import COMMON, MARIADB, Cases

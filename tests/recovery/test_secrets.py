@@ -11,7 +11,7 @@ import yaml
 
 from support.certificates import Authority
 from support.task_runs import Command, TaskFiles
-from unshard.config.secret import KEY_PATH, encrypt
+from unshard.config.encryption import KEY_PATH, encrypt
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]

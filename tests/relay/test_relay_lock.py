@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unshard.errors import RelayError
-from unshard.relay.meta import FolderLock
+from unshard.relay.folder_lock import FolderLock
 
 
 def test_a_second_writer_is_refused_until_the_first_ends(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from unshard.errors import RelayError
 from unshard.model.position import Location, Position
-from unshard.relay.log import MAGIC, RelayLog, RelayWriter
+from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory, add_sub_directory, read_index, read_meta, write_meta
+from unshard.relay.writer import MAGIC, RelayWriter
 
 
 @pytest.fixture

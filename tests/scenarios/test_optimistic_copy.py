@@ -11,7 +11,7 @@ from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
 from unshard.errors import UnshardError
-from unshard.load.creation import EmptyTables
+from unshard.load.empty_tables import EmptyTables
 from unshard.model.table import TableName
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -17,9 +17,9 @@ from unshard.errors import ShardError
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.changes.decode import decode
 from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.source_log.reader import TransactionRows
-from unshard.sync.steps.decode import decode
 from unshard.worker.report import process_error
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from itertools import count
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate, operations
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_table
 from unshard.shard.join import fill_of, joined_type
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import MergedChange, ShardId, StructureRequest, names_of
-from unshard.shard.merged_step import barrier_of, difference
+from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
 
 NAME = TableName("all", "t")

@@ -14,7 +14,8 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.merged_parts import OldRows, ShardId, StructureRequest, Wait, WaitKind
 from unshard.shard.merged_table import MergedTable
-from unshard.shard.sequence import DdlItem, same_but_for_places
+from unshard.shard.same_ddl import same_but_for_places
+from unshard.shard.sequence import DdlItem
 from unshard.shard.show_merged import merged_locks, waiting_shards
 
 MADE = "ADD COLUMN made DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP"

@@ -9,7 +9,8 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.sequence import DdlItem, normalised, same, side_by_side
+from unshard.shard.same_ddl import normalised, same
+from unshard.shard.sequence import DdlItem, side_by_side
 
 TARGET = TableName("db", "t")
 ONE, TWO, THREE, FOUR = (TableName("up", f"t_{number}") for number in (1, 2, 3, 4))

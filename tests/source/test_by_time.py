@@ -10,8 +10,8 @@ from support.server_clock import next_second
 from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
+from unshard.source.position_at import position_at
 from unshard.source.replica import Idle, Piece, ReplicaStream
-from unshard.source.upstream import position_at
 from unshard.testing.servers import MariadbServer
 
 

@@ -17,9 +17,9 @@ from unshard.dump.metadata import Record
 from unshard.errors import SyncError
 from unshard.model.stored_form import VERSION
 from unshard.model.table import Table
+from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.shard.sequence import Gone
 from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.stored_plan import RowsRecord, StoredRange, digest, digests, record_of
 from unshard.sync.planning.planner import Planner, by_condition

@@ -22,9 +22,9 @@ from unshard.mysql.flavour import current_location, identify
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
 from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.changes.encode import encode
+from unshard.sync.changes.merge import merge
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps.encode import encode
-from unshard.sync.steps.merge import merge
 from unshard.target.error_values import CUT, query_with_error_values, with_numbers
 from unshard.target.writer import writer
 from unshard.testing.servers import ThrowawayServer

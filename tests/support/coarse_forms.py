@@ -6,8 +6,8 @@ from random import Random
 
 import pyarrow as pa
 
+from unshard.sync.changes.causality import folded
 from unshard.sync.planning.table_plans import ODD_COLLATIONS
-from unshard.sync.steps.causality import folded
 from unshard.testing.servers import ThrowawayServer
 
 ALPHABETS = ("abAB -_'", "cdglnstyzCSZ", "ijyuvwIJYUVW", "aeos", "chlrnjzdCHLRNJ", " -'./_a{|}@[]^")

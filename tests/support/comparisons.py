@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles
-from unshard.cli.compare import CompareWish, task_subject
+from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.result import ComparisonOutcome, TableOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files

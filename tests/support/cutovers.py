@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles
-from unshard.cli.compare import CompareWish, task_subject
+from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings
 from unshard.compare.places import SourceWatch
 from unshard.compare.result import ComparisonOutcome

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support.threads import run_tasks, wait
-from unshard.dump.folder import DumpSettings
+from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.testing.servers import ThrowawayServer
 

@@ -21,7 +21,7 @@ from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.schema.lex import NotUnderstoodError
+from unshard.schema.words import NotUnderstoodError
 from unshard.sync.statements.reader import SourceTraits, logged_context
 from unshard.testing.servers import ThrowawayServer
 

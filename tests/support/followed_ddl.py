@@ -12,7 +12,7 @@ from support.random_ddl import RandomDdl
 from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import PlainStatement
-from unshard.ddl.intent import carry_out
+from unshard.ddl.execute import carry_out
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import StatementRules, pieces
 from unshard.ddl.prepare import prepare

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from support.tidb_words import in_tidb_words
 from unshard.model.table import TableName
-from unshard.shard.sequence import normalised
+from unshard.shard.same_ddl import normalised
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log
 from unshard.testing.compare import assert_equal

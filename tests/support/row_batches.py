@@ -20,10 +20,12 @@ from unshard.mysql.structure import read_table
 from unshard.mysql.types import arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
 from unshard.sync.batch.row_counts import RowCounts, add_up
+from unshard.sync.changes.causality import tie_rows
+from unshard.sync.changes.decode import Images
+from unshard.sync.changes.gather import encode_changes
 from unshard.sync.planning.planner import written_as
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps.decode import Images
-from unshard.sync.steps.pipeline import apply_partitions, encode_changes, tie_rows
+from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
 from unshard.testing.servers import ThrowawayServer

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.intent import Intent, carry_out
+from unshard.ddl.context import Context
+from unshard.ddl.execute import carry_out
+from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import StatementRules, pieces
 from unshard.ddl.prepare import PreparedDdl, prepare
 from unshard.ddl.sandbox import ScratchPlace, show_create_database
-from unshard.ddl.statement import Context, Ddl
+from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import Where
 from unshard.model.position import Position

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Intent, Step
 from unshard.ddl.online import Kept
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.dump.metadata import DumpedFile, Record
 from unshard.errors import Where
 from unshard.model.change import Op
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
+from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock_keeper import Lock, LockKeeper, LockMember
-from unshard.shard.sequence import DdlItem, Gone, ShardingSequence
+from unshard.shard.sequence import DdlItem, ShardingSequence
 from unshard.sync.batch.excluded_changes import MOVED, ExclusionEpoch, LeftOutRows
 from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, TablePlan, TargetPlan
 from unshard.sync.statements.plan_record import StatementPlan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import operations, surroundings
 from unshard.ddl.for_tidb import words_of
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Context
 from unshard.model.table import TableName
 from unshard.schema.definition import TableDefinition
 from unshard.schema.implied import charset_of

@@ -21,11 +21,11 @@ from unshard.errors import Where
 from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.changes.causality import find_ties
+from unshard.sync.changes.encode import Ties, encode
+from unshard.sync.changes.merge import Statement, merge
+from unshard.sync.changes.order import arrange
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps.causality import find_ties
-from unshard.sync.steps.encode import Ties, encode
-from unshard.sync.steps.merge import Statement, merge
-from unshard.sync.steps.pipeline import arrange
 
 Row = tuple[Any, ...]
 Image = tuple[Op, int, Row]

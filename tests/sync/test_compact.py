@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.sync.steps.compact import compact
-from unshard.sync.steps.pipeline import order
+from unshard.sync.changes.compact import compact
+from unshard.sync.changes.order import order
 
 Change = tuple[Op, bytes, bytes | None]
 

@@ -12,8 +12,8 @@ from unshard.mysql.connection import Endpoint
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
 from unshard.sync.batch.plan import BatchPlan, BatchShape, Range
+from unshard.sync.changes.decode import decode
 from unshard.sync.source_log.reader import next_work
-from unshard.sync.steps.decode import decode
 from unshard.target.meta import MetaTables
 
 STORED = Path(__file__).parents[1] / "binlog" / "stored" / "mariadb-plain.binlog"

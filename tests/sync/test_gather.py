@@ -17,10 +17,11 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
+from unshard.sync.changes import gather as module
+from unshard.sync.changes.causality import tie_rows
+from unshard.sync.changes.encode import encode
+from unshard.sync.changes.gather import encode_changes, gather
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps import encode as module
-from unshard.sync.steps.encode import encode, gather
-from unshard.sync.steps.pipeline import encode_changes, tie_rows
 from unshard.target.meta import MetaTables
 
 ID = Column("seq", "int", "int(11)", nullable=False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape, ConflictKey, TargetPlan
-from unshard.sync.steps.merge import Chunk, merge
+from unshard.sync.changes.merge import Chunk, merge
 
 SINGLE = TargetPlan(0, TableName("d", "t"), ("id", "v"), ("id",))
 PAIR = TargetPlan(1, TableName("d", "p"), ("a", "b", "v"), ("a", "b"))

@@ -16,10 +16,10 @@ from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.batch.plan import BatchShape, TablePlan, TargetPlan
+from unshard.sync.changes.encode import encode
+from unshard.sync.changes.merge import merge
+from unshard.sync.changes.order import arrange
 from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.steps.encode import encode
-from unshard.sync.steps.merge import merge
-from unshard.sync.steps.pipeline import arrange
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -17,7 +17,7 @@ from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchPlan, BatchShape
-from unshard.sync.steps.merge import Chunk, Statement
+from unshard.sync.changes.merge import Chunk, Statement
 from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, applied

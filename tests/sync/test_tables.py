@@ -13,9 +13,9 @@ from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.stored_plan import digest
+from unshard.sync.changes.encode import keys_of
 from unshard.sync.planning.table_plans import TableRules, plan_target
 from unshard.sync.planning.target_tables import TargetTables
-from unshard.sync.steps.encode import keys_of
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.extract import Constant, append_constants

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.sync.steps.safe_mode_moves import without_taken_over
+from unshard.sync.changes.safe_mode_moves import without_taken_over
 
 Change = tuple[int, Op, bytes, bytes | None, bytes | None]
 """Shard, what it does, the key, the key before an UPDATE, the row."""

@@ -11,7 +11,7 @@ from unshard.errors import Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.steps.decode import FOREVER, current_rows
+from unshard.sync.changes.decode import FOREVER, current_rows
 from unshard.testing.servers import MariadbServer
 
 VERSIONED = Table(TableName("s", "t"), (Column("id", "int", "int(11)"), Column("e", "timestamp", "", period="end")))

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, only_table, run_file
 from support.task_runs import TaskFiles, TaskRun
-from unshard.cli.compare import CompareWish, task_subject
-from unshard.compare.executor.canonical import digest_of, digest_sql
+from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.executor.row_digest import digest_of, digest_sql
 from unshard.compare.ranges import KeyRange
 from unshard.config.files import load_files
 from unshard.errors import disclose

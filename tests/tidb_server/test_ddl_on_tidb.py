@@ -13,10 +13,10 @@ import yaml
 from support.followed_ddl import Followed
 from support.random_ddl import MARIADB, RandomDdl
 from support.refusals import refusal
+from unshard.ddl.context import Context
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed, split
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName

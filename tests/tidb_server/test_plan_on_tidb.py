@@ -10,11 +10,11 @@ from typing import Any
 import MySQLdb
 import pytest
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.sandbox import ScratchPlace
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.mysql.connection import session

@@ -10,7 +10,7 @@ import pytest
 from unshard.mysql.charsets import SINGLE_BYTE, to_text
 from unshard.mysql.collation_weights import weights
 from unshard.mysql.connection import connect
-from unshard.mysql.tidb import SAMPLE, Difference, difference, nearest
+from unshard.mysql.tidb_collations import SAMPLE, Difference, difference, nearest
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unshard.config.patterns import read_rules
+from unshard.config.table_rules import read_rules
 from unshard.model.table import TableName
 from unshard.transform.source_rules import TableFilter
 

@@ -32,7 +32,7 @@ from unshard.api.status import (
 from unshard.api.verbs import OperateSource, StartTask, Validation
 from unshard.checks.result import CheckReport
 from unshard.config.listener import ListenerConfig
-from unshard.log.lines import LogRing
+from unshard.log.ring import LogRing
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.model.progress import CopyStage, TableProgress

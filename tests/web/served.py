@@ -13,7 +13,8 @@ import httpx
 from fastapi import APIRouter, FastAPI, Request
 from pydantic import BaseModel
 
-from unshard.config.listener import ListenerConfig, Role, token_hash
+from unshard.config.access import Role, token_hash
+from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web.audit import AuditLog
 from unshard.web.guard import GuardedRoute, guarded_app, needs

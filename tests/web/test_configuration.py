@@ -13,7 +13,7 @@ from test_page import PageText, client, read
 from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask
 from unshard.errors import ClusterError
-from unshard.master.files import with_kept_password
+from unshard.master.passwords import with_kept_password
 from unshard.web.page.task_files import difference
 
 LOGIN = "target-database: {host: h, port: 1, user: u, password: %s}\n"

@@ -21,7 +21,8 @@ from served import bearer, tokens
 from unshard.api.heartbeat import PurgeWish
 from unshard.api.status import CopyProgress, FigureHistory, LogTail, SourceReport, SourceStatus
 from unshard.api.verbs import PATH, REQUESTS
-from unshard.config.listener import ListenerConfig, Role
+from unshard.config.access import Role
+from unshard.config.listener import ListenerConfig
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.testing.servers import MariadbServer

@@ -9,7 +9,7 @@ from test_page import client, read
 
 from unshard.api.status import MOST_LINES, LogLine, LogTail
 from unshard.errors import ClusterError
-from unshard.log.lines import LINES, LONGEST_TEXT, LogRing
+from unshard.log.ring import LINES, LONGEST_TEXT, LogRing
 from unshard.web.page.log_watch import LogWatch, TaskLog, shown_lines
 from unshard.worker.agent import log_tail
 

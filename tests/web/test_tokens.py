@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from served import bearer, get, served, server_client, tokens
 
+from unshard.config.access import Role, new_token, token_hash
 from unshard.config.files import load_access
-from unshard.config.listener import LinkSecurity, Role, new_token, token_hash
+from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError, ConfigError, Where
 from unshard.web.tls import http_client
 from unshard.web.tokens import Access, Caller

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.binlog import layout
-from unshard.binlog.table_map import CHARACTER, NUMERIC, TableMap, real_type
+from unshard.binlog.table_map import TableMap, real_type
+from unshard.binlog.table_metadata import CHARACTER, NUMERIC
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Column, Index, Table
 from unshard.mysql.charsets import to_text

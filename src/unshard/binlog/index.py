@@ -16,7 +16,8 @@ from unshard.binlog.events import KIND_TABLE, EventType, event_of
 from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
-from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query
+from unshard.binlog.query import Damaged, QueryEvent, read_query
+from unshard.binlog.query_kind import QueryKind, classify
 from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, Rotate, Stop, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement
 from unshard.errors import BinlogError, Where

@@ -15,11 +15,13 @@ from unshard.binlog.contents import Facts, facts
 from unshard.binlog.described import describe_table, undescribed
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.headers import HEADER_LENGTH, EventHeader, headers, malformed, place
-from unshard.binlog.images import RowChanges
 from unshard.binlog.payload import NotUnpackedError, unpack
-from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query
+from unshard.binlog.query import Damaged, QueryEvent, read_query
+from unshard.binlog.query_kind import QueryKind, classify
+from unshard.binlog.row_changes import RowChanges
 from unshard.binlog.rows import decode_range
-from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
+from unshard.binlog.table_map import TableMap, parse_table_map
+from unshard.binlog.table_metadata import MalformedTableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table, TableName
 

@@ -1,10 +1,9 @@
-"""QUERY events: the body, and what kind of statement its text is."""
+"""The body of a QUERY event."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from struct import error as TooShort
 from struct import unpack_from
 
@@ -31,20 +30,6 @@ _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS, _PADDING = 
 
 class Damaged(ValueError):
     """A body that can't be read; the text says what is wrong. `index.py` makes it a BinlogError with its place."""
-
-
-class QueryKind(Enum):
-    """The kinds of queries, by their effect on the walk."""
-
-    BEGIN = "begin"
-    COMMIT = "commit"
-    ROLLBACK = "rollback"
-    ROLLBACK_TO = "rollback to savepoint"
-    SAVEPOINT = "savepoint"
-    XA = "xa"
-    CHANGE = "rows changed by a statement"
-    NOISE = "nothing to do"
-    STATEMENT = "statement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,52 +209,3 @@ def _utf8(value: bytes, what: str) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise Damaged(f"the {what} is not utf-8 text: {error}") from error
-
-
-_GAP = re.compile(
-    r"""(?: \s+ | --(?=\s|\Z)[^\n]* | \#[^\n]* | /\*(?!M?!)(?:.|\n)*?\*/   # white space, comments
-          | /\*M?!\d* | \*/                                              # the marks around text for some versions
-          | \( )""",
-    re.VERBOSE,
-)
-_WORD = re.compile(r"[A-Za-z_]+")
-_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "SELECT", "WITH", "CALL", "DO", "HANDLER"})
-_BOUNDS = {"BEGIN": QueryKind.BEGIN, "COMMIT": QueryKind.COMMIT, "SAVEPOINT": QueryKind.SAVEPOINT, "XA": QueryKind.XA}
-
-
-def classify(sql: str) -> QueryKind:
-    """Return the kind of a QUERY's statement. Comments before a word count as gaps, `/*! … */` as its content."""
-    words = first_words(sql, 5)
-    if not words:
-        return QueryKind.STATEMENT if sql[_after_gaps(sql, 0) :] else QueryKind.NOISE
-    if words[:3] == ["CREATE", "OR", "REPLACE"]:
-        del words[1:3]
-    first, second, third = (*words, "", "")[:3]
-    if first == "ROLLBACK":
-        return QueryKind.ROLLBACK_TO if "TO" in (second, third) else QueryKind.ROLLBACK
-    if (first, second) == ("START", "TRANSACTION"):
-        return QueryKind.BEGIN
-    if (first, second) == ("RELEASE", "SAVEPOINT"):
-        return QueryKind.SAVEPOINT
-    if first in _CHANGES:
-        return QueryKind.CHANGE
-    # of a temporary table, which nobody but its own session sees, row format logs only that it is dropped
-    if second == "TEMPORARY" and (first == "DROP" or (first == "CREATE" and third != "TABLE")):
-        return QueryKind.NOISE
-    return _BOUNDS.get(first, QueryKind.STATEMENT)
-
-
-def first_words(sql: str, count: int) -> list[str]:
-    """Return the first words of a statement in upper case; fewer where something follows that isn't a word."""
-    words: list[str] = []
-    at = _after_gaps(sql, 0)
-    while len(words) < count and (word := _WORD.match(sql, at)):
-        words.append(word.group().upper())
-        at = _after_gaps(sql, word.end())
-    return words
-
-
-def _after_gaps(sql: str, at: int) -> int:
-    while gap := _GAP.match(sql, at):
-        at = gap.end()
-    return at

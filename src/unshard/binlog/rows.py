@@ -22,7 +22,8 @@ from unshard.binlog.images import PartialImages, Present, present_columns
 from unshard.binlog.json_diff import changes_document, document_buffers
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
 from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart, unpack
-from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
+from unshard.binlog.table_map import TableMap, parse_table_map
+from unshard.binlog.table_metadata import MalformedTableMap
 from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
 from unshard.kernels.rows import read_events

@@ -9,10 +9,12 @@
 | `server` | versions, settings of the binlog, numbers of connections |
 | `privileges` | the privileges of the accounts |
 | `tables` | structures, keys, foreign keys, triggers, leftovers of online DDL |
+| `differences` | differences between a source's table and the target's |
 | `shards` | merged tables: one structure, and keys that don't clash |
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |
 | `tidb` | features that a TiDB target lacks |
 | `limits` | tables and values that the target has no room for |
-| `result` | the results: findings, also grouped by remedy |
+| `result` | the results: findings |
+| `grouped` | findings grouped by remedy |
 """

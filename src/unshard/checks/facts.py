@@ -21,13 +21,14 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
-from unshard.load.creation import EmptyTables
+from unshard.load.empty_tables import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Server, identify, of_one_server, status_statement
+from unshard.mysql.flavour import Server, identify, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.structure import QUERIES, assemble
+from unshard.mysql.one_server import of_one_server
+from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
 from unshard.mysql.triggers import Trigger, triggers_of
 from unshard.target.filled import FilledTables

@@ -13,14 +13,15 @@ from typing import Literal
 
 from unshard.checks import limits, losses, privileges, rules, server, shards, tables, tidb
 from unshard.checks.facts import SourceFacts, TaskFacts, read_facts
-from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, LocatedFinding, Result, grouped
+from unshard.checks.grouped import LocatedFinding, grouped
+from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
 from unshard.checks.rules import doubled
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError
 from unshard.model.table import Table, TableName
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import one_server_among
+from unshard.mysql.one_server import one_server_among
 from unshard.transform.expressions.filter import ExpressionFilters
 
 Scope = Literal["source", "target", "merge", "nothing"]

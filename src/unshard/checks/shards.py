@@ -17,7 +17,7 @@ from unshard.mysql.flavour import Flavour
 from unshard.mysql.structure import find_create_statement
 from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
+from unshard.schema.words import NotUnderstoodError
 from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_parts import ShardId
 from unshard.shard.merged_table import MergedTable

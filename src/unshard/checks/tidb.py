@@ -15,11 +15,11 @@ from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import session
 from unshard.mysql.structure import find_create_statement
 from unshard.mysql.target_session import tidb_version
-from unshard.mysql.tidb import Difference, nearest, same_collation
+from unshard.mysql.tidb_collations import Difference, nearest, same_collation
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import type_text
 from unshard.schema.tidb import AS_TEXT, NotInTidbError, TidbWords, create_table, tidb_column
+from unshard.schema.words import NotUnderstoodError
 
 _NAMED = 5
 _BETWEEN_VERSIONS = (7, 5, 0)

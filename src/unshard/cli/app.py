@@ -156,7 +156,7 @@ def run(
     with loading():
         from rich.console import Console
 
-        from unshard.cli.display import JsonStatus
+        from unshard.cli.json_status import JsonStatus
         from unshard.cli.run import run_task
         from unshard.log import LogSettings
 

@@ -91,7 +91,8 @@ def compare(
             "give a task file and a source file with -s for each of its sources, or --config alone"
         )
     _check_repair(repair=repair, yes=yes, other="--config" if config else "--sql" if sql else "")
-    from unshard.cli.compare import CompareWish, check_table_rules, compare_diff_file, compare_files
+    from unshard.cli.compare import check_table_rules, compare_diff_file, compare_files
+    from unshard.cli.compare_subject import CompareWish
     from unshard.compare.run import CompareSettings
 
     check_table_rules(table or ())

@@ -11,10 +11,11 @@ from threading import Event
 
 import typer
 
-from unshard.cli.compare import CANNOT_TELL, CompareSubject, CompareWish, signals, spark_session, task_subject
+from unshard.cli.compare import CANNOT_TELL, signals, spark_session
+from unshard.cli.compare_subject import CompareSubject, CompareWish, task_subject
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
+from unshard.compare.cutover_report import NextCommands, report_files, report_form, report_lines, write_report
 from unshard.compare.places import SourceWatch
-from unshard.compare.report import NextCommands, report_files, report_form, report_lines, write_report
 from unshard.compare.result import ComparisonOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files

@@ -10,10 +10,11 @@ from typing import Any
 from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
+from unshard.config.encryption import use_key
 from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
 from unshard.config.redact import hidden
-from unshard.config.secret import read_secret, use_key
+from unshard.config.secret import read_secret
 from unshard.errors import ConfigError, Where
 from unshard.log import configure
 from unshard.master.service import Master

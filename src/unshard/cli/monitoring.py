@@ -36,7 +36,7 @@ def print_list() -> None:
 
 def dashboard_text() -> str:
     """Return the dashboard for Grafana, as JSON."""
-    from unshard.metrics.registry import dashboard
+    from unshard.metrics.dashboard import dashboard
 
     return json.dumps(dashboard(), indent=2) + "\n"
 

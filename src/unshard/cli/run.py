@@ -1,8 +1,4 @@
-"""`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends.
-
-Two files beside the run's log are for `unshard ctl`. One says which run it is, when it ended and why. The other says
-where its API is: `unshard ctl` in that folder finds the run by it.
-"""
+"""`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends."""
 
 from __future__ import annotations
 
@@ -12,24 +8,26 @@ import signal
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
 
 import typer
 
-from unshard.checks.result import DEFAULT_LIMIT, grouped
+from unshard.checks.grouped import grouped
+from unshard.checks.result import DEFAULT_LIMIT
 from unshard.checks.run import check_task, found_of, require
-from unshard.cli.display import JsonStatus, show
+from unshard.cli.display import show
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
+from unshard.cli.json_status import JsonStatus
 from unshard.cli.printer import Printer
+from unshard.cli.run_file import address_in, recorded
 from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
-from unshard.ctl.runs import RECORD_SUFFIX, SUFFIX, RunRecord, is_alive, named_in, record_in, write_record
+from unshard.ctl.runs import SUFFIX
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
@@ -231,71 +229,3 @@ def _leave(terminal: Sequence[int]) -> None:
     for number in terminal:
         os.dup2(nowhere, number)
     os.close(nowhere)
-
-
-@dataclass(slots=True)
-class RunFile:
-    """The record of a run that lives. `redact`: values of rows must not be written."""
-
-    file: Path
-    record: RunRecord
-    redact: bool
-
-    def at(self, address: str) -> None:
-        """Record the address of the run's API."""
-        self._write(replace(self.record, address=address))
-
-    def over(self, outcome: str) -> None:
-        """Record that the run has ended."""
-        self._write(replace(self.record, ended=_now(), outcome=outcome))
-
-    def failed(self, error: BaseException) -> None:
-        """Record that the error ended the run."""
-        told = type(error).__name__
-        if isinstance(error, UnshardError):
-            told = error.code if self.redact else str(error)
-        self.over(f"it was ended by {told}")
-
-    def _write(self, record: RunRecord) -> None:
-        self.record = record
-        write_record(self.file, record)
-
-
-@contextmanager
-def recorded(log: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
-    """Keep the record beside the run's log while the run lives, and after its end.
-
-    It gets another name where the record of that name is of a run that lives. A failure that comes up through here is
-    its end's reason.
-    """
-    file = log.with_suffix(RECORD_SUFFIX)
-    before = record_in(file)
-    if before is not None and not before.ended and is_alive(before.address):
-        file = file.with_stem(f"{file.stem}.{os.getpid()}")
-    run = RunFile(file, RunRecord(task, _now(), log=log.name), redact)
-    write_record(file, run.record)
-    try:
-        yield run
-    except BaseException as error:
-        run.failed(error)
-        raise
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-@contextmanager
-def address_in(file: Path, address: str) -> Iterator[None]:
-    """Write `address` (HOST:PORT) to the file, and remove the file at the end.
-
-    Where the file names another run that is alive, a file beside it is used, with the port in its name.
-    """
-    if is_alive(named_in(file)):
-        file = file.with_stem(f"{file.stem}.{address.rpartition(':')[2]}")
-    file.write_text(f"{address}\n", encoding="utf-8")
-    try:
-        yield
-    finally:
-        if named_in(file) == address:
-            file.unlink()

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 
 from unshard.cli.process import stopped_by_signal
+from unshard.config.encryption import use_key
 from unshard.config.files import load_process
 from unshard.config.redact import hidden
-from unshard.config.secret import use_key
 from unshard.config.worker import WorkerConfig
 from unshard.log import configure
 from unshard.web.audit import AuditLog

@@ -10,14 +10,16 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `plan` | the plan: which columns and which key are compared, and which tables can't be |
 | `run` | a whole comparison, wave by wave |
 | `ranges` | key ranges, and their SQL conditions on each side |
-| `pace` | the size of the ranges, and the pauses that limit the load on the sources |
+| `pace` | the size of the ranges |
+| `source_load` | the load on the sources, and the rests that limit it |
 | `progress_file` | the file from which an interrupted comparison goes on |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
 | `places` | the ends of the sources' binlogs, and the checkpoint of the target |
 | `chase` | the repeated look at keys that differ, until each is decided |
 | `last_change` | the last change of a row in the relay log |
 | `result` | the result: differences by key, a verdict for each table and for all |
-| `report` | the result as text, JSON and Parquet; the report of a cut-over |
+| `report` | the result as text and as Parquet |
+| `cutover_report` | the report of a cut-over |
 | `repair` | `--sql FILE`: statements that correct the rows |
 | `repairer` | `--repair`: the rows corrected in the target, while the task goes on |
 | `cutover` | `unshard cutover`: the steps to the end of a migration |

@@ -26,9 +26,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from unshard.compare.executor.look import Key, KeyLook, LookOrder, SeenRow, look_again
-from unshard.compare.pace import SourceLoad
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.result import RowClass, RowDifference, TableOutcome
+from unshard.compare.source_load import SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError, disclose
 from unshard.model.change import Op

@@ -1,10 +1,6 @@
-"""The pace of a comparison: the size of the ranges into which tables are cut, and the pauses between queries.
+"""The pace of a comparison: the size of the ranges into which tables are cut while they are compared.
 
-Tables are cut while they are compared. Each range is as large as the table's last ones say takes some seconds.
-
-After each query the comparison rests in proportion to the query's time, to limit the load on the sources. A query keeps
-at most one core of its server busy, so a share of the time is at most that share of one core. What the sources were
-asked for since the last rest counts, as if one after the other.
+Each range is as large as the table's last ones say takes some seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event
 from typing import Any
 
 import MySQLdb
@@ -26,35 +21,6 @@ from unshard.compare.ranges import Bound, KeyRange, bound_of, bound_statement
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.errors import UnshardError
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, Side, connect, rows, server_error
-
-DEFAULT_PERCENT = 10
-LIMITED_SECONDS = 0.5
-"""Target time of a range where the load is limited; the bursts between two rests are short then."""
-
-
-@dataclass(slots=True)
-class SourceLoad:
-    """Rests after work on the sources. `percent` 0: never. `rested` is the time of all rests, in seconds."""
-
-    percent: int
-    stop: Event
-    rested: float = 0.0
-    _begun: float = field(default_factory=time.monotonic)
-
-    @property
-    def limited(self) -> bool:
-        """True if the load on the sources is limited."""
-        return self.percent > 0
-
-    def rest(self, busy: float) -> None:
-        """Rest after `busy` seconds of work on a source, until they are the share of the time since the last rest."""
-        if self.limited:
-            now = time.monotonic()
-            left = self._begun + busy * 100 / self.percent - now
-            self.stop.wait(max(left, 0.0))
-            self._begun = time.monotonic()
-            self.rested += self._begun - now
-
 
 FIRST_ROWS = 20_000
 FEWEST_ROWS, MOST_ROWS = 1_000, 500_000

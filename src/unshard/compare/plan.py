@@ -8,7 +8,8 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.compare.executor.canonical import form_of, members_known, server_side
+from unshard.compare.executor.canonical import form_of, members_known
+from unshard.compare.executor.row_digest import server_side
 from unshard.compare.ranges import in_order, is_text_mapped
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable

@@ -16,7 +16,7 @@ import pyarrow as pa
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.kernels.literals import render
 from unshard.model.table import Column, quote_name
-from unshard.mysql.tidb import same_collation
+from unshard.mysql.tidb_collations import same_collation
 from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.transform.column_mapping import ID_LIMIT
 

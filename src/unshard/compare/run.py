@@ -12,20 +12,12 @@ from threading import Event
 
 from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
-from unshard.compare.pace import (
-    DEFAULT_PERCENT,
-    FEWEST_ROWS,
-    LIMITED_SECONDS,
-    SECONDS,
-    CutChunk,
-    SourceLoad,
-    TableCutter,
-    WayOfTable,
-)
+from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, WayOfTable
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
 from unshard.compare.result import ComparisonOutcome, SourcePlace, TableOutcome
+from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError, disclose
 from unshard.run_tasks import RunTasks

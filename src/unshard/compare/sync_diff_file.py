@@ -16,9 +16,9 @@ from pydantic import Field, ValidationError
 
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.config.database import DatabaseConfig, SecurityConfig
-from unshard.config.patterns import parse_rule
 from unshard.config.rules import RouteRule
 from unshard.config.section import Section
+from unshard.config.table_rules import parse_rule
 from unshard.errors import CompareError, Where
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint

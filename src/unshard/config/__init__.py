@@ -7,6 +7,7 @@
 | `keys` | keys compared with the models: renamed, dropped or refused |
 | `problems` | the problems of a file, reported together with their lines |
 | `section` | the base of all models, and the marks of their keys |
+| `quantities` | durations and sizes with their units |
 | `source` | the source file |
 | `task` | the task file |
 | `rules` | the sections of rules: routes, filters, block-allow lists, column mappings |
@@ -15,12 +16,15 @@
 | `dump_flags` | `extra-args` of a dump |
 | `event_names` | the words of `events` in an event filter |
 | `patterns` | the patterns of schema and table names |
+| `table_rules` | the rules of a table filter |
 | `subtask` | a subtask's settings: one source's part of a task, with defaults filled in |
-| `listener` | the settings of processes that listen, of ctl, and of API tokens |
+| `listener` | the settings of processes that listen, and of ctl |
+| `access` | roles, and the file of API tokens |
 | `log` | the log settings of master and worker |
 | `master` | the file of a master |
 | `worker` | the file of a worker |
-| `secret` | secrets by reference, and encrypted passwords |
+| `secret` | secrets by reference |
+| `encryption` | the encryption of passwords |
 | `redact` | files without their secrets, for display |
 | `reference` | the reference page of all keys |
 """

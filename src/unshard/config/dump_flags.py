@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.config.patterns import read_rules
+from unshard.config.table_rules import read_rules
 
 _FLAGS = {
     "-B": "databases", "--database": "databases",

@@ -26,7 +26,7 @@ from unshard.config.task import TaskConfig
 from unshard.errors import ConfigError, Where
 
 if TYPE_CHECKING:
-    from unshard.config.listener import AccessFile
+    from unshard.config.access import AccessFile
     from unshard.config.subtask import SubtaskConfig
 
 
@@ -260,7 +260,7 @@ def read_files(
 
 def load_access(path: Path | str) -> AccessFile:
     """Return the callers that a file of tokens lists. Raises as `load_task` does."""
-    from unshard.config.listener import AccessFile
+    from unshard.config.access import AccessFile
 
     return _parse(AccessFile, text_of(path), str(path), ())[0]
 

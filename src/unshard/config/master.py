@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from unshard.config.listener import ListenerConfig, check_advertised
 from unshard.config.log import LogConfig
 from unshard.config.problems import used_without_effect
-from unshard.config.section import NoEffect, Seconds
+from unshard.config.quantities import Seconds
+from unshard.config.section import NoEffect
 
 _NO_ETCD = NoEffect("there is no etcd inside: masters meet in the database of `store`")
 

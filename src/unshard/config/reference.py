@@ -11,7 +11,8 @@ from pydantic.fields import FieldInfo
 from unshard.config.keys import section_of
 from unshard.config.listener import CtlConfig
 from unshard.config.master import MasterConfig
-from unshard.config.section import Later, NoEffect, Section, Unit, written
+from unshard.config.quantities import Unit
+from unshard.config.section import Later, NoEffect, Section, written
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
 from unshard.config.worker import WorkerConfig

@@ -9,8 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from unshard.config.database import DatabaseConfig
 from unshard.config.problems import used_without_effect
+from unshard.config.quantities import Seconds, Unit
 from unshard.config.rules import FilterRule
-from unshard.config.section import NoEffect, Seconds, Section, Unit
+from unshard.config.section import NoEffect, Section
 
 SOURCE_ID_BYTES = 32
 _BINLOG_NAME = re.compile(r"[^/\\]+\.\d+\Z")

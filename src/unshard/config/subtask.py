@@ -9,9 +9,10 @@ from pydantic import Field
 
 from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
+from unshard.config.quantities import size_of
 from unshard.config.redact import hidden
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
-from unshard.config.section import Section, size_of
+from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.task import (
     Delivery,

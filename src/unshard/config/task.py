@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from unshard.config.database import TargetConfig
 from unshard.config.problems import used_without_effect
+from unshard.config.quantities import Seconds, Unit
 from unshard.config.rules import (
     BlockAllowRule,
     ColumnMappingRule,
@@ -16,7 +17,7 @@ from unshard.config.rules import (
     OnlineTableRule,
     RouteRule,
 )
-from unshard.config.section import NoEffect, Seconds, Section, Unit, later
+from unshard.config.section import NoEffect, Section, later
 from unshard.config.source import BinlogName, GtidText, SourceId
 from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
 

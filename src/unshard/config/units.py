@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
-from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported, seconds_of, size_of
+from unshard.config.quantities import Seconds, Unit, seconds_of, size_of
+from unshard.config.section import NoEffect, Section, later, not_supported
 
 OnMissingRow = Literal["warn", "stop"]
 """What happens on an UPDATE or DELETE that finds no row in the target: it is counted and logged, or the task stops."""

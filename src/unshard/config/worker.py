@@ -9,7 +9,8 @@ from pydantic import Field, field_validator, model_validator
 from unshard.config.listener import ListenerConfig, check_advertised
 from unshard.config.log import LogConfig
 from unshard.config.problems import used_without_effect
-from unshard.config.section import NoEffect, Seconds
+from unshard.config.quantities import Seconds
+from unshard.config.section import NoEffect
 from unshard.config.task import SparkConfig
 
 _BY_MASTER = NoEffect("the masters' `worker-ttl` says how long a worker may be silent")

@@ -3,7 +3,8 @@
 | module | contents |
 |---|---|
 | `app` | the command `unshard ctl` and its global flags |
-| `shell` | the prompt: history and completion |
+| `shell` | the prompt, with a history |
+| `completion` | completion at the prompt |
 | `words` | arguments of a command line as fields of requests |
 | `verbs` | the verbs, from arguments to requests |
 | `session` | the settings of a call, and its end: the answer shown, the exit code |

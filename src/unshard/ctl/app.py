@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from unshard.config.listener import LinkSecurity
-from unshard.config.section import seconds_of
+from unshard.config.quantities import seconds_of
 from unshard.ctl.session import (
     DEFAULT_SECONDS,
     CtlSession,
@@ -19,7 +19,7 @@ from unshard.ctl.session import (
     masters_of_environment,
     token_of_environment,
 )
-from unshard.ctl.verbs import binlog, cluster, config, shard_ddl, task, validation
+from unshard.ctl.verbs import binlog, binlog_schema, config, member, secret, shard_ddl, source, task, validation
 from unshard.ctl.words import GlobalFlags
 
 ctl = typer.Typer(
@@ -28,7 +28,7 @@ ctl = typer.Typer(
     help="The commands of dmctl, with its flags and its JSON. Without a command: a prompt, or lines from a pipe.\n\n"
     "Exit code of each command 0: done, 1: refused or failed, the answer says why, 2: wrong use.",
 )
-for part in (task, cluster, shard_ddl, binlog, validation, config):
+for part in (task, source, member, shard_ddl, binlog, binlog_schema, validation, config, secret):
     part.register(ctl)
 
 

@@ -20,7 +20,8 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.ctl.words import source_files
 from unshard.master.beginning import at_time, start_of
-from unshard.operate.binlog import answer_binlog, answer_schema
+from unshard.operate.binlog import answer_binlog
+from unshard.operate.binlog_schema import answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock
 from unshard.operate.subject import Subject, wrong_use
 from unshard.operate.validation import answer_validation

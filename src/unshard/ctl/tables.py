@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from unshard.checks.result import LocatedFinding, grouped
+from unshard.checks.grouped import LocatedFinding, grouped
 from unshard.ctl.status_table import grid, status_rows
 
 STYLES = {"success": "green", "warn": "yellow", "fail": "bold red"}

@@ -2,16 +2,20 @@
 
 | module | contents |
 |---|---|
-| `statement` | a statement as a value, and the session that the binlog records for it |
-| `cursor` | the reader of tokens and names in a statement's text |
+| `context` | the session that the binlog records for a statement |
+| `statement` | a statement as a value |
+| `cursor` | the cursor over the tokens of a statement |
+| `names` | table names in a statement, and the end of a table's body |
 | `skipped_kinds` | kinds of statements that are skipped |
 | `parse` | one SQL text as a statement, as a reason to skip it, or as an error |
 | `pieces` | the effect of a source's rules on a statement, step by step |
 | `online` | the statements of gh-ost and pt-online-schema-change |
 | `events` | the names of statements in event filters |
 | `modified` | the name of a MODIFY or CHANGE in event filters |
-| `rewrite` | names replaced in the text; statements split into operations |
+| `rewrite` | names replaced in the text; RENAME and DROP of several tables split |
+| `alter_parts` | an ALTER TABLE cut into its operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
+| `renamed_table` | a target table in a source's words |
 | `engines` | InnoDB in the place of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |
@@ -20,8 +24,10 @@
 | `sandbox` | statements tried on empty copies of tables, in scratch schemas |
 | `evaluate` | structures after a statement, computed without a server |
 | `schema_equality` | the comparison of two SHOW CREATE texts |
+| `own_names` | names of constraints that a server makes |
 | `plan` | the plan of an intent: the structures before and after each statement |
 | `session` | the session in which a statement runs on the target |
-| `intent` | the stored intent of a statement, and its steps, each run once |
+| `intent` | the stored intent of a statement |
+| `execute` | the remaining steps of an intent, each run once |
 | `backfill` | values that an ALTER TABLE writes into existing rows |
 """

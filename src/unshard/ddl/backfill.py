@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import re
 
+from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.intent import Step, Structures
 from unshard.ddl.modified import named_column
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import StatementKind
 from unshard.model.table import Index, Table, quote_name
-from unshard.mysql.structure import column_lines, computed_default
+from unshard.mysql.defaults import column_lines, computed_default
 from unshard.schema.lex import Token, tokens
 
 _OF_THE_EVENT = frozenset(

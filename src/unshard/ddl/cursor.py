@@ -1,14 +1,13 @@
-"""A cursor over the tokens of a statement; the reading of names at it, and of names and ends inside a table's body."""
+"""A cursor over the tokens of a statement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.statement import Context, Ddl, NamePlace, StatementKind, TableRole
+from unshard.ddl.context import Context
+from unshard.ddl.statement import Ddl, NamePlace, StatementKind
 from unshard.errors import DdlError
-from unshard.model.table import TableName
 from unshard.schema.lex import Token, TokenKind, tokens
 
 _SCHEMA_OPTIONS = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ"})
@@ -146,120 +145,3 @@ class Cursor:
     def ddl(self, kind: StatementKind, places: tuple[NamePlace, ...], **more: Any) -> Ddl:
         """Return a statement of this kind; the first of `places` gives its schema."""
         return Ddl(kind, self.text, self.context, places[0].name.schema, places=places, **more)
-
-
-def read_table(at: Cursor, role: TableRole) -> NamePlace:
-    """Read a table name: `t`, `s.t` or `.t`, with blanks and comments around the dot. Raises DdlError DDL-002."""
-    start = at.tokens[at.at].start if at.at < len(at.tokens) else 0
-    leading_dot = at.take_symbol(".")
-    first = at.identifier()
-    if first is None:
-        raise at.refuse("a table's name is missing")
-    if not leading_dot and at.take_symbol("."):
-        second = at.identifier()
-        if second is None:
-            raise at.refuse("a table's name is missing")
-        return NamePlace(TableName(at.folded(first.value), at.folded(second.value)), role, start, second.end)
-    if not at.context.schema:
-        raise at.refuse(f"table {first.value} has no schema, and the statement no default one")
-    return NamePlace(TableName(at.context.schema, at.folded(first.value)), role, start, first.end)
-
-
-_TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
-
-
-def mentions(at: Cursor) -> tuple[NamePlace, ...]:
-    """Read the names after REFERENCES and in UNION = (…), up to the end of the statement."""
-    found: list[NamePlace] = []
-    while at.at < len(at.tokens) and not at.tokens[at.at].is_symbol(";"):
-        _step(at, found)
-    return tuple(found)
-
-
-def alter_names(at: Cursor) -> tuple[tuple[NamePlace, ...], frozenset[str]]:
-    """Read every further name of an ALTER TABLE, in order, and the first words of its parts, up to its end."""
-    found: list[NamePlace] = []
-    actions: set[str] = set()
-    depth = 0
-    begins = True
-    while at.at < len(at.tokens) and not at.tokens[at.at].is_symbol(";"):
-        token = at.tokens[at.at]
-        if begins:
-            actions.add(f"{token.word} {at.word(1)}" if token.word in _TWO_WORDS else token.word)
-        here, begins = begins, False
-        if depth == 0 and (place := _named_table(at, first_of_part=here)) is not None:
-            found.append(place)
-            continue
-        if token.is_symbol("("):
-            depth += 1
-        elif token.is_symbol(")"):
-            depth -= 1
-        elif token.is_symbol(",") and depth == 0:
-            begins = True
-        _step(at, found)
-    return tuple(found), frozenset(actions)
-
-
-def body_end(statement: Sequence[Token]) -> int | None:
-    """Return the end in the text of a CREATE TABLE's first bracket, that of its columns; None without one."""
-    depth = 0
-    for token in statement:
-        if token.is_symbol("("):
-            depth += 1
-        elif token.is_symbol(")"):
-            depth -= 1
-            if depth == 0:
-                return token.end
-    return None
-
-
-def says_charset(statement: Sequence[Token], body: int) -> bool:
-    """Return whether a CREATE TABLE names a character set or collation after its columns.
-
-    Those of columns don't count.
-    """
-    depth = 0
-    for before, token in zip((None, *statement), statement, strict=False):
-        if token.end <= body:
-            continue
-        depth += token.is_symbol("(") - token.is_symbol(")")
-        if depth == 0 and token.word in ("CHARSET", "COLLATE"):
-            return True
-        if depth == 0 and token.word == "SET" and before is not None and before.word in ("CHARACTER", "CHAR"):
-            return True
-    return False
-
-
-def _named_table(at: Cursor, *, first_of_part: bool) -> NamePlace | None:
-    """Read the table named by RENAME TO, EXCHANGE … WITH TABLE or CONVERT … here.
-
-    None where there is none; the cursor stays.
-    """
-    if first_of_part and at.word() == "RENAME" and at.word(1) not in ("COLUMN", "INDEX", "KEY", "CONSTRAINT"):
-        at.take("RENAME")
-        at.take("TO") or at.take("AS") or at.take_symbol("=")
-        return read_table(at, TableRole.NEW)
-    if at.take("WITH", "TABLE"):
-        return read_table(at, TableRole.OBJECT)
-    if first_of_part and at.take("CONVERT", "TABLE"):
-        return read_table(at, TableRole.OBJECT)
-    if at.take("TO", "TABLE"):
-        return read_table(at, TableRole.NEW)
-    return None
-
-
-def _step(at: Cursor, found: list[NamePlace]) -> None:
-    """Move past one token and the names that follow it."""
-    previous = at.tokens[at.at - 1]
-    token = at.tokens[at.at]
-    at.at += 1
-    if previous.is_symbol("."):
-        return
-    if token.word == "REFERENCES":
-        found.append(read_table(at, TableRole.MENTION))
-    elif token.word == "UNION":
-        at.take_symbol("=")
-        if at.take_symbol("("):
-            found.append(read_table(at, TableRole.MENTION))
-            while at.take_symbol(","):
-                found.append(read_table(at, TableRole.MENTION))

@@ -16,18 +16,19 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import collation_of
 from unshard.schema.alter import altered
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.implied import Surroundings, charset_of, complete_table
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.operations import Operation
 from unshard.schema.statements import read_alter, read_create, read_index
 from unshard.schema.text import read_show_create, schema_options, to_table
+from unshard.schema.words import NotUnderstoodError
 
 Structures = dict[TableName, Table | None]
 TableOf = Callable[[TableName], Table | None]

@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.config.event_names import EventName
+from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.modified import ALTER, BY_COLUMN, modified, named_column, new_column
-from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table
 from unshard.schema.lex import Token

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -26,17 +27,16 @@ from unshard.ddl.evaluate import (
 )
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.target_session import tidb_version
-from unshard.mysql.tidb import nearest
+from unshard.mysql.tidb_collations import nearest
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table, type_text
 from unshard.schema.tidb import (
     NotInTidbError,
@@ -48,6 +48,7 @@ from unshard.schema.tidb import (
     tidb_column,
 )
 from unshard.schema.tidb_alter import alter_table
+from unshard.schema.words import NotUnderstoodError
 
 _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "HIGH_NOT_PRECEDENCE"})
 """Modes that decide what an expression means; TiDB's session keeps them."""

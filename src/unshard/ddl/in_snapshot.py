@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from unshard.ddl.prepare import default_charset
 from unshard.model.table import Column, Table
-from unshard.mysql.structure import constant_defaults
+from unshard.mysql.defaults import constant_defaults
 from unshard.schema.lex import Token, tokens
 
 ALTER = "alter table"

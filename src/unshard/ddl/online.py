@@ -25,9 +25,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import alter_parts, renames, routed, split
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.rewrite import renames, routed, split
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
 from unshard.transform.online_tables import OnlineTablePart, OnlineTables

@@ -6,9 +6,11 @@ that is not out yet is taken as any other.
 
 from __future__ import annotations
 
-from unshard.ddl.cursor import Cursor, alter_names, body_end, mentions, read_table, says_charset, tokens_of
+from unshard.ddl.context import Context
+from unshard.ddl.cursor import Cursor, tokens_of
+from unshard.ddl.names import alter_names, body_end, mentions, read_table, says_charset
 from unshard.ddl.skipped_kinds import skip_reason
-from unshard.ddl.statement import Context, Ddl, NamePlace, Skipped, StatementKind, TableRole
+from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.errors import DdlError
 
 

@@ -11,7 +11,7 @@
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
 | sharding | `sync.sharding.statements` | with `shard-mode` it waits for the other tables of its group |
 | | `sync.statements.refused` | without, refused where several tables share the target's |
-| plan, carry out | `prepare`, `intent` | an intent, run once |
+| plan, execute | `prepare`, `plan`, `execute` | an intent, run once |
 
 The functions of `STEPS` only drop operations or change which statements of them run. Each gives its reason
 (`AlterOperation.notes`). Statements that a human gives for an operator are whole, with every name qualified by its
@@ -23,11 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.provenance import MarksOf, unmarked
-from unshard.ddl.rewrite import Route, alter_parts, renames, split
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.rewrite import Route, renames, split
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
 from unshard.schema.lex import tokens

@@ -10,9 +10,9 @@ from typing import Any
 
 from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.intent import Intent, Step, Structures, again
+from unshard.ddl.own_names import as_it_has, own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.sandbox import Scratch, ScratchPlace, open_scratch, show_create_database
-from unshard.ddl.schema_equality import as_it_has, own_names
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, NamePlace, StatementKind, TableRole
 from unshard.errors import DdlError
@@ -21,7 +21,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect
-from unshard.schema.lex import ContradictionError, NotUnderstoodError
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
 def plan_intent(

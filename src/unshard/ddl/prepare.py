@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.engines import with_transactions
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
@@ -26,10 +28,10 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.provenance import check_marks
-from unshard.ddl.rewrite import alter_parts, routed, with_charset, without_or_replace
+from unshard.ddl.rewrite import routed, with_charset, without_or_replace
 from unshard.ddl.sandbox import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
-from unshard.ddl.statement import Context, Ddl, StatementKind, TableRole
+from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.position import Position

@@ -25,10 +25,11 @@ from weakref import WeakKeyDictionary
 
 import MySQLdb
 
+from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed, without_or_replace
 from unshard.ddl.session import deciding, event_session, neutral_session, plain_tables
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows

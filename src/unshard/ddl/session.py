@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 
 import MySQLdb
 
+from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import DdlError, Where
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection

@@ -24,7 +24,7 @@ from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import without_hashes
 from unshard.mysql.tidb import is_tidb
-from unshard.schema.lex import NotUnderstoodError
+from unshard.schema.words import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
 NOT_FOLLOWED = frozenset({"DDL-003", "DDL-037"})

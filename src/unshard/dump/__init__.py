@@ -6,11 +6,16 @@ An interrupted dump is resumed from the records in its folder.
 |---|---|
 | `unit` | the unit: starts or resumes a dump and shares the tables out to Spark tasks |
 | `plan` | tables, consistency, key ranges, and shares of equal weight |
+| `settings` | the user's settings |
 | `folder` | the begin of a dump in its folder, and its end, when files get their final names |
 | `locked` | dumps from snapshots that start together, or without a common snapshot |
 | `lock_free` | dumps without a lock: a snapshot for each table |
 | `read` | the rows of a chunk as Arrow batches |
 | `write` | rows into Parquet or SQL files |
-| `files` | names of dump files, and writes that survive a power cut |
+| `parquet_file` | a Parquet file |
+| `sql_file` | a file of INSERT statements |
+| `files` | names of dump files |
+| `durable` | writing that survives a power cut |
 | `metadata` | the state of a dump on disk: location, finished tables, files |
+| `progress` | the progress of a dump, table by table |
 """

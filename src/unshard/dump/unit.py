@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.ddl.sandbox import show_create_database
-from unshard.dump.folder import DumpSettings, begin, header_to_resume, publish, still_listed, wipe
+from unshard.dump.folder import begin, header_to_resume, publish, still_listed, wipe
 from unshard.dump.lock_free import TableWork, dump_tables, named
 from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
@@ -30,11 +30,12 @@ from unshard.dump.metadata import (
     read_dump,
     read_header,
     read_records,
-    table_progress,
     write_header,
     write_record,
 )
 from unshard.dump.plan import Listed, TableChunk, list_tables, shares, split, whole
+from unshard.dump.progress import table_progress
+from unshard.dump.settings import DumpSettings
 from unshard.errors import DumpError, SourceError, UnshardError, Where, disclose
 from unshard.log import logger
 from unshard.model.position import Location

@@ -1,160 +1,27 @@
 """Writes rows into files, of Parquet or of INSERT statements.
 
-The row groups of a Parquet file are the pieces that the load commits one by one. An SQL file has complete INSERT
-statements, as mydumper writes them and `myloader` reads them. A new file begins when one is full; each is made durable
-when it is closed.
+A new file begins when one is full; each is made durable when it is closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from unshard.crash_point import reach
-from unshard.dump.files import checksum, counted_part, disk, new_part, sync_file
+from unshard.dump.durable import disk, sync_file
+from unshard.dump.files import checksum, counted_part, new_part
 from unshard.dump.metadata import DumpedFile
+from unshard.dump.parquet_file import ParquetFile
 from unshard.dump.read import dump_schema
-from unshard.kernels.literals import render
-from unshard.model.table import Table, quote_name
+from unshard.dump.sql_file import SqlFile
+from unshard.model.table import Table
 from unshard.mysql.altered_values import raw_columns
-
-PIECE_ROWS = 10_000
-PIECE_BYTES = 8 << 20
-
-
-class ParquetFile:
-    """One file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data.
-
-    A thread encodes and writes one row group while the caller reads the next one from the source.
-    """
-
-    suffix = "parquet"
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=False,
-            write_statistics=False,
-            store_schema=True,
-        )
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_rows = 0
-        self._pending_bytes = 0
-        self._path = path
-        self._thread: ThreadPoolExecutor | None = None
-        self._writing: Future[None] | None = None
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows; they may stay in memory until a row group is full."""
-        self._pending.append(batch)
-        self._pending_rows += batch.num_rows
-        self._pending_bytes += batch.nbytes
-        self.rows += batch.num_rows
-        if self._pending_rows >= PIECE_ROWS or self._pending_bytes >= PIECE_BYTES:
-            self._flush(self._in_thread)
-
-    @property
-    def size(self) -> int:
-        """Bytes in the file so far, plus those of the open row group as they lie in memory."""
-        return self._path.stat().st_size + self._pending_bytes
-
-    def close(self) -> None:
-        """Write the pending rows and the footer. A file without rows still has its footer."""
-        self._flush(self._write)
-        self._wait()
-        if self._thread is not None:
-            self._thread.shutdown()
-        self._writer.close()
-
-    def _flush(self, write: Callable[[pa.Table], None]) -> None:
-        if self._pending:
-            table = pa.Table.from_batches(self._pending)
-            self._wait()
-            write(table)
-        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
-
-    def _write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, row_group_size=table.num_rows)
-
-    def _in_thread(self, table: pa.Table) -> None:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1)
-        self._writing = self._thread.submit(self._write, table)
-
-    def _wait(self) -> None:
-        """Wait until the previous row group is written. Raises what its writing raised."""
-        if self._writing is not None:
-            self._writing.result()
-            self._writing = None
-
-
-PROLOGUE = (
-    "/*!40101 SET NAMES utf8mb4*/;\n"
-    "/*!40014 SET FOREIGN_KEY_CHECKS=0*/;\n"
-    "/*!40101 SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'*/;\n"
-    "/*!40103 SET TIME_ZONE='+00:00' */;\n"
-)
-_BARE = frozenset({"decimal"})
-
-
-class SqlFile:
-    """One file, open for writing. A statement is closed when it has `statement_bytes`; rows are never cut."""
-
-    suffix = "sql"
-
-    def __init__(self, path: Path, table: Table, columns: list[str], statement_bytes: int) -> None:
-        self._file = path.open("wb")
-        self._size = self._file.write(PROLOGUE.encode())
-        names = ",".join(quote_name(name) for name in columns)
-        self._head = f"INSERT INTO {quote_name(table.name.table)} ({names}) VALUES\n".encode()
-        self._prefixes = [b"(" if number == 0 else b"," for number in range(len(columns))]
-        self._bare = [table.column(name).type in _BARE for name in columns]
-        self._limit = statement_bytes
-        self._open_bytes = 0
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows."""
-        lines = render(batch.columns, self._prefixes, b")", self._bare)
-        _, offsets, data = lines.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
-        view = memoryview(data) if data is not None else memoryview(b"")
-        for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            self._put(view[start:end])
-        self.rows += batch.num_rows
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file so far."""
-        return self._size
-
-    def close(self) -> None:
-        """End the open statement and close the file."""
-        if self._open_bytes:
-            self._size += self._file.write(b";\n")
-        self._file.close()
-
-    def _put(self, row: memoryview) -> None:
-        if self._open_bytes and self._open_bytes + len(row) > self._limit:
-            self._size += self._file.write(b";\n")
-            self._open_bytes = 0
-        written = self._file.write(b",\n" if self._open_bytes else self._head)
-        written += self._file.write(row)
-        self._open_bytes += written
-        self._size += written
-
 
 Format = Literal["parquet", "sql"]
 

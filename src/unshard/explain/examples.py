@@ -19,11 +19,12 @@ from unshard.model.table import Column
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import GEOMETRIES, arrow_type
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
+from unshard.sync.changes.causality import tie_rows
+from unshard.sync.changes.gather import encode_changes
+from unshard.sync.changes.map import map_columns
+from unshard.sync.changes.merge import lock_query, merge
+from unshard.sync.changes.order import arrange
 from unshard.sync.planning.planner import written_as
-from unshard.sync.steps.execute import lock_query
-from unshard.sync.steps.map import map_columns
-from unshard.sync.steps.merge import merge
-from unshard.sync.steps.pipeline import arrange, encode_changes, tie_rows
 from unshard.target.meta import MetaTables
 
 _CHANGES = {

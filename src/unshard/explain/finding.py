@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.cursor import Cursor, read_table, tokens_of
-from unshard.ddl.statement import MODE_NAMES, Context, TableRole
+from unshard.ddl.context import MODE_NAMES, Context
+from unshard.ddl.cursor import Cursor, tokens_of
+from unshard.ddl.names import read_table
+from unshard.ddl.statement import TableRole
 from unshard.errors import BinlogError, ConfigError, DdlError, SyncError, UnshardError
 from unshard.model.table import TableName
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate, operations
 from unshard.ddl.events import BY_COLUMN, dm_events
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import BLOCK_ALLOW, AlterOperation, StatementRules, StructureOf, all_pieces
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, in_targets_words, prepare, to_run
 from unshard.ddl.rewrite import routed, split
-from unshard.ddl.statement import Context, Ddl, Skipped, StatementKind
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.errors import UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends
@@ -35,10 +36,11 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table
+from unshard.schema.words import NotUnderstoodError
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import ShardId, StructureRequest
-from unshard.shard.merged_step import barrier_of, difference
+from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
 from unshard.sync.statements.reader import COORDINATED, classify_logged, event_in, filtered_names, judge_operation
 from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema

@@ -3,15 +3,19 @@
 | module | contents |
 |---|---|
 | `unit` | the unit: prepares the target and shares the files out to Spark tasks |
-| `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `contents` | the contents of a dump folder, of any tool |
+| `mydumper` | the contents of a dump folder of mydumper or dumpling |
+| `create_statements` | the CREATE statements of a dump under another name |
 | `structure` | the target's databases and tables: created, or compared with the source's |
-| `creation` | CREATE statements for each kind of target; tables of an earlier attempt dropped |
+| `creation` | CREATE statements for each kind of target |
+| `empty_tables` | tables of an earlier attempt, dropped |
 | `widen` | the target's table altered to take the rows of copies that differ |
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
 | `parts` | the parts of a piece that is too large for the target |
 | `write` | a piece written in one transaction, or in parts if it is too large |
+| `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `checkpoint` | the progress of each file, stored in the target |
+| `seen_states` | the progress of the load, for the status |
 """

@@ -6,22 +6,11 @@
 | TiDB | written anew from its definition, by `schema.tidb` | computed |
 
 A DDL on TiDB waits until every server of the cluster knows of it, so several are run at a time there.
-
-A table that an earlier attempt of the task has made and not filled is dropped, so that it can be made anew
-(`EmptyTables`). It is renamed first. On every server that ends the transactions that write into it, so that it can't
-get a row between the look and the DROP. A table that has a row after all gets its name back.
-
-| the process dies | then |
-|---|---|
-| before the RENAME | nothing was done |
-| after the RENAME | the next attempt gives the table its name back, if it has a row; else it drops it |
-| after the DROP | the next attempt creates the table |
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -33,23 +22,22 @@ import MySQLdb
 from unshard.ddl.evaluate import definition_of
 from unshard.ddl.for_tidb import words_of
 from unshard.errors import LoadError, Where
-from unshard.load.checkpoint import LoadTables
 from unshard.load.contents import SourceTable
-from unshard.load.sql_dump import create_database, create_table, created_end
+from unshard.load.create_statements import create_database, create_table, created_end
 from unshard.load.widen import Side
 from unshard.log import logger
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import column_lines, families, read_table
+from unshard.mysql.defaults import column_lines
+from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import given_up
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import column_text, schema_options, to_table
 from unshard.schema.tidb import NotInTidbError, TidbWords
-from unshard.target.filled import FilledTables, with_rows
+from unshard.schema.words import NotUnderstoodError
 
 Route = Callable[[TableName], TableName]
 OpenSession = Callable[[], AbstractContextManager[Any]]
@@ -228,61 +216,3 @@ def each(
         for one in [pool.submit(run, number) for number in range(len(made))]:
             one.result()
     return [made[number % len(made)][number // len(made)] for number in range(len(items))]
-
-
-_THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-
-
-@dataclass(frozen=True, slots=True)
-class EmptyTables:
-    """Tables that a task made itself and that are empty.
-
-    Statements run on the given connection; driver errors are raised unchanged.
-    """
-
-    records: FilledTables
-
-    def among(self, connection: Any, names: Iterable[TableName]) -> frozenset[TableName]:
-        """Return the tables that the task has made and that hold no row, unless foreign keys connect them.
-
-        None once a source of the task is loaded: statements of its log may have altered them.
-        """
-        if LoadTables(self.records.schema, self.records.task, "").any_finished(connection):
-            return frozenset()
-        known = self.records.read(connection)
-        made = sorted(name for name in set(names) if name in known and known[name].made)
-        empty = set(made).difference(with_rows(connection, made))
-        return frozenset(empty.difference(families(connection)) if empty else ())
-
-    def take_away(self, connection: Any, name: TableName) -> bool:
-        """Drop the table if it is one of `among`; return whether it was dropped. May run again after any death."""
-        aside = self._aside(name)
-        with named_lock(connection, f"unshard:{aside}"[:64]):
-            self._put_back(connection, name, aside)
-            if name not in self.among(connection, (name,)):
-                return False
-            rows(connection, f"RENAME TABLE {name.quoted} TO {aside.quoted}")
-            return not self._put_back(connection, name, aside)
-
-    def put_back(self, connection: Any, names: Iterable[TableName]) -> None:
-        """Give tables their names back that a death has left under another one. No table may have these names."""
-        known = self.records.read(connection)
-        for name in sorted(name for name in set(names) if name in known and known[name].made):
-            aside = self._aside(name)
-            with named_lock(connection, f"unshard:{aside}"[:64]):
-                self._put_back(connection, name, aside)
-
-    def _put_back(self, connection: Any, name: TableName, aside: TableName) -> bool:
-        """Give the table its name back, or drop it if it has no row; return whether it has its name back."""
-        if not rows(connection, _THERE, (aside.schema, aside.table)):
-            return False
-        if with_rows(connection, [aside]):
-            rows(connection, f"RENAME TABLE {aside.quoted} TO {name.quoted}")
-            return True
-        rows(connection, f"DROP TABLE {aside.quoted}")
-        return False
-
-    def _aside(self, name: TableName) -> TableName:
-        """Return the name that the table has in between."""
-        mark = f"{zlib.crc32(str(name).encode()):08x}"
-        return TableName(self.records.schema, f"{self.records.task}_emptied_{mark}")

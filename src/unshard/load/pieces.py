@@ -15,7 +15,7 @@ from unshard.dump.files import checksum
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
-from unshard.load.contents import read_text
+from unshard.load.mydumper import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
 from unshard.model.table import Table
 from unshard.mysql.types import arrow_type

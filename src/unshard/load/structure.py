@@ -13,7 +13,8 @@ import MySQLdb
 from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
-from unshard.load.creation import Creation, EmptyTables, OpenSession, Route, each, named_lock
+from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
+from unshard.load.empty_tables import EmptyTables
 from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name

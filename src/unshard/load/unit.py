@@ -16,9 +16,11 @@ from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.plan import shares
 from unshard.errors import LoadError, UnshardError, Where, disclose
-from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables, SeenStates, rows_in_all, rows_of, table_progress
-from unshard.load.contents import Contents, allowed, contents_of, read_foreign
+from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
+from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.creation import Route, creation_for
+from unshard.load.mydumper import read_foreign
+from unshard.load.seen_states import SeenStates, rows_in_all, rows_of, table_progress
 from unshard.load.structure import LoadRules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.unlike_keys import unlike_keys

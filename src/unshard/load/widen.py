@@ -23,7 +23,7 @@ from unshard.errors import ShardError, Where
 from unshard.model.shape import misfits
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import constant_defaults
+from unshard.mysql.defaults import constant_defaults
 from unshard.schema.lex import tokens
 
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")

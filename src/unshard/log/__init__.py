@@ -6,7 +6,9 @@ a minute. Nothing is written before `configure` is called, since Spark's tasks c
 
 | module | contents |
 |---|---|
-| `lines` | the two formats of a line, the removal of secrets, the newest lines in memory |
+| `lines` | the two formats of a line; lines that recur |
+| `redaction` | the removal of secrets |
+| `ring` | the newest lines, in memory |
 | `rotation` | log files that are renamed when they are large |
 """
 
@@ -23,7 +25,9 @@ from typing import Any, Literal
 import structlog
 
 from unshard.errors import ConfigError, Where
-from unshard.log.lines import RING, RingHandler, Sampler, as_json, as_text, first_fields, hide_credentials, redact
+from unshard.log.lines import Sampler, as_json, as_text, first_fields
+from unshard.log.redaction import hide_credentials, redact
+from unshard.log.ring import RING, RingHandler
 from unshard.log.rotation import RotatingFile
 
 Form = Literal["json", "text"]

@@ -8,11 +8,15 @@
 | `tables` | the tables of the store, and their versions |
 | `state` | the contents of the store as one frozen value |
 | `cluster` | the leader's changes of the state, and its links to the workers |
+| `settle` | the wait until subtasks have the wanted stage |
 | `tasks` | tasks: start, stop, pause, resume |
 | `beginning` | the options of a start: at a time, or with the target's records dropped |
 | `updates` | a task's or a source's file replaced |
 | `files` | the stored files of tasks, sources and members: shown, exported, templates |
-| `sources` | sources: added, moved, removed; their relay logs |
+| `passwords` | passwords in stored files |
+| `sources` | sources: added, shown, removed |
+| `transfer` | a source moved to another worker |
+| `relays` | relay logs: started, stopped, paused, purged |
 | `members` | masters and workers: listed, removed; the leader evicted |
 | `records` | a task's records in its target, changed by a user |
 | `scheduler` | the assignment of sources to workers, and the liveness of workers |

@@ -14,7 +14,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
-from unshard.source.upstream import position_at
+from unshard.source.position_at import position_at
 from unshard.target.fence import wait_for_earlier_ddl
 from unshard.target.meta import MetaTables, forget_task
 from unshard.target.receipts import claim

@@ -1,7 +1,4 @@
-"""The leader's access to the cluster: the present state, changes of it, the links to the workers, and waits for them.
-
-`settle` waits until workers show the wanted stage of subtasks: as DM does, for ten seconds.
-"""
+"""The leader's access to the cluster: the present state, changes of it, and the links to the workers."""
 
 from __future__ import annotations
 
@@ -11,14 +8,11 @@ from dataclasses import replace
 from threading import RLock, Thread
 
 from unshard.api.heartbeat import SubtaskBrief, WorkerLink
-from unshard.api.status import Stage
-from unshard.api.verbs import Answer, of_source
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
-from unshard.master.orders import unread
 from unshard.master.scheduler import Liveness, seat
-from unshard.master.state import Bound, State, SubtaskRow
+from unshard.master.state import Bound, State
 from unshard.master.store import Store, Writing
 
 Links = Callable[[str], WorkerLink]
@@ -178,84 +172,3 @@ class Cluster:
         if not self._fresh:
             self._state, self._fresh = self.store.read(), True
         return epoch
-
-
-WAIT_SECONDS = 10.0
-STOPPED_SINCE = "it has been stopped meanwhile"
-NOT_BOUND = "source not bound: it is done once a worker serves it"
-CUT_OFF = f"{NOT_BOUND}; a worker that is alive but cut off from the masters goes on with it until it hears of it"
-DISABLED = "the source is disabled: nothing of it runs until it is enabled"
-_NOTHING_RUNS = frozenset({CUT_OFF, DISABLED})
-_SETTLED = {
-    Stage.RUNNING: frozenset({Stage.RUNNING, Stage.FINISHED}),
-    Stage.PAUSED: frozenset({Stage.PAUSED, Stage.STOPPED, Stage.FINISHED}),
-    Stage.STOPPED: frozenset({Stage.STOPPED}),
-}
-
-
-def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[Answer]:
-    """Wake the workers and wait until each subtask is `wanted`, or has failed on its way; return an answer for each.
-
-    Called for rows that are stored already: raises ClusterError CLUSTER-094 where another master leads meanwhile. The
-    worker may not know a subtask any more that is to be stopped. A subtask whose source is disabled or has no worker
-    does not run as far as the master can know, so it counts as paused or stopped, and not as started.
-    """
-    with cluster.written():
-        state = cluster.state
-        cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
-        cluster.liveness.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
-        return [_told(cluster, row, wanted) for row in rows]
-
-
-def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
-    """Return None while it is on its way, "" when it has arrived, else why it never will."""
-    if wanted is not Stage.STOPPED and (row.task, row.source) not in cluster.state.subtasks:
-        return STOPPED_SINCE
-    source = cluster.state.sources.get(row.source)
-    if wanted is not Stage.STOPPED and source is not None and not source.enabled:
-        return DISABLED
-    bound = cluster.serving(row.source)
-    if bound is None:
-        return NOT_BOUND if wanted is Stage.RUNNING else CUT_OFF
-    beat = cluster.liveness.beat_of(bound.worker)
-    if beat is None or beat.epoch != bound.epoch:
-        if beat is None or beat.epoch:
-            return None
-        if wanted is not Stage.RUNNING:
-            return ""  # it serves nothing, so nothing of the task runs there
-        return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or None
-    brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task)
-    if brief is None:
-        return "" if wanted is Stage.STOPPED else None
-    if wanted is Stage.RUNNING:
-        if brief.revision < row.revision:
-            return None
-        if brief.stage is Stage.PAUSED and brief.error is not None:
-            return _fault(brief)
-    return "" if brief.stage in _SETTLED[wanted] else None
-
-
-def _fault(brief: SubtaskBrief) -> str:
-    error = brief.error
-    if error is None:
-        return ""
-    cause = f"\n  why: {error.raw_cause}" if error.raw_cause else ""
-    hint = f"\n  what to do: {error.workaround}" if error.workaround else ""
-    return f"{error.err_code}: {error.message}{cause}{hint}"
-
-
-def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
-    worker = cluster.state.worker_of(row.source)
-    outcome = _outcome(cluster, row, wanted)
-    if outcome is None:
-        brief = cluster.liveness.brief(worker, _epoch(cluster, row.source), row.task)
-        values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
-        error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
-        return of_source(row.source, worker, str(error), good=False)
-    good = not outcome or (outcome in _NOTHING_RUNS and wanted is not Stage.RUNNING)
-    return of_source(row.source, worker, outcome, good=good)
-
-
-def _epoch(cluster: Cluster, source: str) -> int:
-    bound = cluster.state.bounds.get(source)
-    return bound.epoch if bound is not None else 0

@@ -8,12 +8,14 @@ from secrets import token_hex
 from unshard.api.status import Stage
 from unshard.api.verbs import Answer, Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUnlock, Validation
 from unshard.errors import ClusterError, Where
-from unshard.master.cluster import Cluster, settle
+from unshard.master.cluster import Cluster
 from unshard.master.orders import subtask_config, unread
+from unshard.master.settle import settle
 from unshard.master.state import SubtaskRow
 from unshard.master.status import Statuses
 from unshard.master.tasks import subtasks
-from unshard.operate.binlog import answer_binlog, answer_schema
+from unshard.operate.binlog import answer_binlog
+from unshard.operate.binlog_schema import answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.subject import Subject, wrong_use
 from unshard.operate.validation import answer_validation

@@ -46,8 +46,8 @@ from unshard.api.verbs import (
     plain,
 )
 from unshard.checks.run import check_moved, check_task
+from unshard.config.encryption import encrypt
 from unshard.config.files import parse_source
-from unshard.config.secret import encrypt
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forget, leave, reset
@@ -57,12 +57,14 @@ from unshard.master.files import ConfigFiles, SettingsOf
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
+from unshard.master.relays import Relays
 from unshard.master.scheduler import Liveness
-from unshard.master.sources import Ask, Relays, Sources, ask, transfer
+from unshard.master.sources import Ask, Sources, ask
 from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
+from unshard.master.transfer import transfer
 from unshard.master.updates import Moved, TaskDraft, Updates
 from unshard.metrics.events import EVENTS, EventCounters
 from unshard.metrics.sample import Sample

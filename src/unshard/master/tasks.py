@@ -18,9 +18,10 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, ConfigError, Where
 from unshard.master.beginning import AtTime, Forget, Reset, at_time, forget, reset, start_of
-from unshard.master.cluster import Cluster, settle
-from unshard.master.files import kept
+from unshard.master.cluster import Cluster
 from unshard.master.orders import attempt_name, same_login, source_config, subtask_config, task_config
+from unshard.master.passwords import kept
+from unshard.master.settle import settle
 from unshard.master.state import State, SubtaskRow, TaskRow, refuse_changed
 from unshard.master.store import Writing
 

@@ -21,9 +21,10 @@ from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.config.task import TaskConfig
 from unshard.errors import ClusterError, ConfigError
 from unshard.master.beginning import Leave, leave
-from unshard.master.cluster import Cluster, settle
-from unshard.master.files import kept, with_kept_password
+from unshard.master.cluster import Cluster
 from unshard.master.orders import same_login, source_config, task_config
+from unshard.master.passwords import kept, with_kept_password
+from unshard.master.settle import settle
 from unshard.master.sources import Ask
 from unshard.master.state import State, SubtaskRow, TaskRow, known, refuse_changed
 from unshard.master.tasks import others_of, plan

@@ -13,5 +13,7 @@ Nothing is counted on the path of the rows. A request for `/metrics` reads state
 | `of_process` | masters, and each process itself |
 | `events` | counters that no unit has: errors, repeated attempts, waiting |
 | `sample` | samples, and Prometheus' text format |
-| `registry` | all metrics by name; dashboard and alert rules |
+| `registry` | all metrics by name; alert rules |
+| `dashboard` | the Grafana dashboard |
+| `elsewhere` | metrics of DM that are elsewhere, or have no meaning |
 """

@@ -3,14 +3,19 @@
 | module | contents |
 |---|---|
 | `endpoint` | a configured server as an address to connect to |
-| `tls` | TLS to a database server, and the causes of its failures |
+| `tls` | TLS to a database server |
+| `tls_fault` | the meaning of TLS failures |
 | `connection` | connections; errors of the drivers as errors of the catalogue |
 | `failures` | error numbers of the servers, and which are worth another attempt |
 | `target_session` | the settings of each session with the target |
 | `flavour` | MySQL or MariaDB: version, identity, state of the binlog |
-| `tidb` | TiDB: whether a target is one, and its collations |
+| `one_server` | which sources are one server |
+| `tidb` | TiDB: whether a target is one, its sessions |
+| `tidb_collations` | collations for a TiDB target |
 | `grants` | the privileges of an account |
 | `structure` | table structures read from a server |
+| `schema_structures` | the structures of all tables of a schema |
+| `defaults` | defaults of columns |
 | `triggers` | triggers of the target's tables |
 | `types` | column types and the Arrow types of their values |
 | `charsets` | character sets, exactly as the servers convert them |

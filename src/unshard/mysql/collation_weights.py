@@ -9,7 +9,7 @@ import MySQLdb
 from unshard.errors import UnshardError
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.failures import Failure, failure_of
-from unshard.mysql.tidb import SAMPLE, Difference, charset_of_name, difference
+from unshard.mysql.tidb_collations import SAMPLE, Difference, charset_of_name, difference
 
 
 def collation_difference(here: Endpoint, there: Endpoint, own: tuple[str, str], chosen: str) -> Difference | None:

@@ -14,7 +14,8 @@ from MySQLdb.constants import CLIENT
 from unshard.errors import SourceError, TargetError, UnshardError
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.target_session import begin_session
-from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, refusal, seen_certificate, tls_fault
+from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, refusal, seen_certificate
+from unshard.mysql.tls_fault import tls_fault
 
 Side = Literal["source", "target"]
 

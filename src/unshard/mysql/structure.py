@@ -1,15 +1,11 @@
-"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`.
-
-The structures of all tables of a schema take three queries, without SHOW CREATE TABLE (`assemble`). Constant defaults
-of columns become SQL text.
-"""
+"""Reads table structures from a server: `information_schema` and SHOW CREATE TABLE to a `Table`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import count, groupby, islice
+from itertools import count, islice
 from typing import Any
 
 import MySQLdb
@@ -242,91 +238,3 @@ def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tup
         Index(name, tuple(c for c, _ in columns), tuple(p for _, p in columns), unique[name])
         for name, columns in parts.items()
     )
-
-
-_BINARY = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-
-# SHOW CREATE TABLE has one column a line. Anything that may contain the word DEFAULT is a token of its own.
-_LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
-_QUOTED = r"'(?:[^'\\]|\\.|'')*'"
-_TOKEN = re.compile(rf"{_QUOTED}|`(?:[^`]|``)*`|/\*.*?\*/|DEFAULT +|[^\s'`]+|\s+|.")
-_CONSTANT = re.compile(rf"(?:[bBxX]?{_QUOTED}|-?\d[\d.]*(?:[eE][-+]?\d+)?|NULL)(?=[\s,]|$)")
-
-
-def constant_defaults(table: Table) -> dict[str, str]:
-    """Return, by column, the constant that an INSERT without the column stores: `'x'`, `5`, `NULL`.
-
-    Omits columns without a default, columns whose default is an expression, and generated columns, as well as binary
-    columns whose default is not ASCII, because the text does not preserve it. Read from the table's `create_sql`; empty
-    without it.
-    """
-    lines = column_lines(table.create_sql)
-    found = {}
-    for column in table.columns:
-        default = _default(column, lines[column.name]) if column.name in lines and not column.generated else None
-        if default is not None:
-            found[column.name] = default
-    return found
-
-
-def column_lines(create_sql: str) -> dict[str, str]:
-    """Return, for each column in a SHOW CREATE TABLE, the text after its name."""
-    return {name.replace("``", "`"): rest for name, rest in _LINE.findall(create_sql)}
-
-
-def computed_default(definition: str) -> str | None:
-    """Return the rest of a line of `column_lines` after DEFAULT if the default is an expression; None otherwise."""
-    for token in _TOKEN.finditer(definition):
-        if token[0].startswith("DEFAULT "):
-            return None if _CONSTANT.match(definition, token.end()) else definition[token.end() :]
-    return None
-
-
-def _default(column: Column, definition: str) -> str | None:
-    for token in _TOKEN.finditer(definition):
-        if token[0].startswith("DEFAULT "):
-            constant = _CONSTANT.match(definition, token.end())
-            if constant is None or (column.type in _BINARY and not constant[0].isascii()):
-                return None
-            return constant[0]
-    return "NULL" if column.nullable else None
-
-
-Row = tuple[Any, ...]
-
-_SCHEMA_COLUMNS = """
-SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
-       CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, EXTRA, COLUMN_DEFAULT
-  FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, ORDINAL_POSITION
-"""
-_SCHEMA_INDEXES = """
-SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE
-  FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX
-"""
-_CHILDREN = """
-SELECT DISTINCT TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE
- WHERE TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME
-"""
-
-QUERIES = (_SCHEMA_COLUMNS, _SCHEMA_INDEXES, _CHILDREN)
-"""Each query takes a schema. They may run at the same time. `assemble` takes their rows in this order."""
-
-
-def assemble(
-    schema: str, columns: list[Row], indexes: list[Row], children: list[Row], *, tidb: bool = False
-) -> dict[TableName, Table]:
-    """Return the tables and views of one schema from the rows of `QUERIES`, which list those that the account may see.
-
-    Pure. `tidb`: the rows come from a TiDB.
-    """
-    name_of: Callable[[Row], str] = lambda row: str(row[0])  # noqa: E731
-    keys: Mapping[str, list[Row]] = {name: list(found) for name, found in groupby(indexes, name_of)}
-    refers = {str(row[0]) for row in children}
-    found = {}
-    for table, described in groupby(columns, name_of):
-        name = TableName(schema, table)
-        own = tuple(to_column(row[1:], tidb=tidb) for row in described)
-        shown = {column.name for column in own}  # keys contain the period of a system-versioned table, which is hidden
-        parts = [row[1:] for row in keys.get(table, []) if row[2] is None or row[2] in shown]
-        found[name] = Table(name, own, to_indexes(parts, ()), foreign_keys=table in refers)
-    return found

@@ -3,7 +3,8 @@
 | module | contents |
 |---|---|
 | `subject` | the task that a command is for, and DM's form of the answer |
-| `binlog` | `binlog` and `binlog-schema`: operators, and structures at the checkpoint |
+| `binlog` | `binlog`: operators for positions of the binlog |
+| `binlog_schema` | `binlog-schema`: the structure of a table at the checkpoint |
 | `locks` | `shard-ddl-lock`: locks of sharding DDL |
 | `validation` | `validation`: continuous validation |
 | `reset` | `--reset`: a task's copy undone |

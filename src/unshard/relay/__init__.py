@@ -7,9 +7,11 @@ One thread writes. Any number of readers follow. No file is deleted that a reade
 | `start` | the position from which the relay goes on |
 | `recovery` | recovery of the newest file after a crash |
 | `unit` | the thread that receives the stream and writes it |
-| `log` | the files: readers, and the writer |
+| `writer` | the writer of the files |
+| `log` | the files, for their readers |
 | `gtids` | the GTID set at the end of the relay log |
-| `meta` | `server-uuid.index`, `relay.meta`, and the lock of the folder |
+| `meta` | `server-uuid.index` and `relay.meta` |
+| `folder_lock` | the lock of the folder |
 | `backfill` | files from before the first one, fetched while others read |
 | `purge` | the deletion of files that nobody needs |
 """

@@ -17,8 +17,9 @@ from unshard.log import logger
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import identify
-from unshard.relay.log import MAGIC, RelayLog
+from unshard.relay.log import RelayLog
 from unshard.relay.meta import disk, sync_folder
+from unshard.relay.writer import MAGIC
 from unshard.retry import pauses
 from unshard.source.replica import Begin, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest

@@ -1,13 +1,11 @@
 """The small files beside the binlogs, as DM writes them: `server-uuid.index` and each sub-directory's `relay.meta`.
 
 Both are replaced whole (temporary file, fsync, rename, fsync of the folder), so a reader sees the old or the new one.
-One process writes a relay folder: its lock ends with the process, however the process ends (`FolderLock`).
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -16,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from unshard.errors import RelayError, Where
 from unshard.model.position import Location, Position
@@ -120,37 +117,3 @@ def _replace(path: Path, text: str) -> None:
 
 def _disorder(path: Path, problem: str) -> RelayError:
     return RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem})
-
-
-LOCK_NAME = ".lock"
-
-
-@dataclass(slots=True)
-class FolderLock:
-    """The right to write to `directory`. It lasts from `take` to `release`; both are idempotent."""
-
-    directory: Path
-    _file: IO[bytes] | None = None
-
-    def take(self) -> None:
-        """Take the lock; the folder is made if need be.
-
-        Raises RelayError 021 while another unit holds it, 013 or 014 where the folder can't be made or written to.
-        """
-        if self._file is not None:
-            return
-        with disk(self.directory):
-            self.directory.mkdir(parents=True, exist_ok=True)
-            file = (self.directory / LOCK_NAME).open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            raise RelayError("RELAY-021", Where(file=str(self.directory))) from error
-        self._file = file
-
-    def release(self) -> None:
-        """Release the lock. May be called more than once."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None

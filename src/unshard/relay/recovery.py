@@ -14,8 +14,8 @@ from pathlib import Path
 from unshard.kernels import packets
 from unshard.kernels.packets import EventChain
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.log import MAGIC
 from unshard.relay.meta import disk
+from unshard.relay.writer import MAGIC
 from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 
 _HEAD_BYTES = 1 << 20

@@ -27,10 +27,12 @@ from unshard.metrics.events import count_relay_exit
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import BinaryLog, Server, identify
+from unshard.relay.folder_lock import FolderLock
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.log import EarlierLog, RelayLog, RelayWriter, earlier_log
-from unshard.relay.meta import FolderLock, SubDirectory
+from unshard.relay.log import EarlierLog, RelayLog, earlier_log
+from unshard.relay.meta import SubDirectory
 from unshard.relay.start import find_beginning
+from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
 from unshard.source.replica import Begin, FormatCopy, Idle, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest, same_format

@@ -5,14 +5,18 @@ Nothing here asks a server.
 | module | contents |
 |---|---|
 | `lex` | SQL text as tokens |
+| `words` | the reader of the tokens of one statement |
 | `statements` | CREATE TABLE, ALTER TABLE, CREATE INDEX and DROP INDEX, read from their tokens |
 | `columns` | the definitions of columns |
-| `keys` | the definitions of keys, constraints and table options; the order of keys |
+| `keys` | the definitions of keys, constraints and table options |
 | `definition` | the definition of a table as a value |
 | `operations` | the operations of ALTER TABLE as values |
 | `implied` | everything that a statement leaves to the server, filled in |
+| `arranged_keys` | keys as a server keeps them: their names, order and prefixes |
 | `alter` | operations applied to a definition |
+| `partitions` | the partitions of a table after an ALTER TABLE |
 | `text` | a definition as SHOW CREATE TABLE |
 | `tidb` | definitions translated for TiDB |
 | `tidb_alter` | operations translated for TiDB |
+| `free_names` | names that columns and keys of one statement exchange |
 """

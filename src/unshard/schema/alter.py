@@ -20,7 +20,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.implied import Surroundings, arranged, complete_column, converted, resolved
-from unshard.schema.lex import ContradictionError, NotUnderstoodError, tokens
+from unshard.schema.lex import tokens
 from unshard.schema.operations import (
     END,
     AddCheck,
@@ -46,8 +46,9 @@ from unshard.schema.operations import (
     SetOptions,
     SetVersioning,
     SetVisibility,
-    repartitioned,
 )
+from unshard.schema.partitions import repartitioned
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
 def altered(

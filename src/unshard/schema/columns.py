@@ -14,8 +14,9 @@ from unshard.schema.definition import (
     KeyKind,
     KeyPart,
 )
-from unshard.schema.lex import NotUnderstoodError, StatementWords, Token, TokenKind, unquoted
+from unshard.schema.lex import Token, TokenKind
 from unshard.schema.operations import ColumnClause
+from unshard.schema.words import NotUnderstoodError, StatementWords, unquoted
 
 _SYNONYMS = {
     "integer": "int", "middleint": "mediumint", "int1": "tinyint", "int2": "smallint", "int3": "mediumint",

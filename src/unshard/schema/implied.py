@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 
 from unshard.mysql.collations import default_collation
+from unshard.schema.arranged_keys import arranged_keys
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -27,8 +28,7 @@ from unshard.schema.definition import (
     TableDefinition,
     bytes_a_character,
 )
-from unshard.schema.keys import arranged_keys
-from unshard.schema.lex import unquoted
+from unshard.schema.words import unquoted
 
 _CLOB_BYTES = (255, 65535, 16777215, 4294967295)
 OF_BINARY = {"char": "binary", "varchar": "varbinary", **dict(zip(CLOB_TYPES, BLOB_TYPES, strict=True))}

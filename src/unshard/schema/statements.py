@@ -20,7 +20,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.keys import begins_key, read_key_option, read_key_or_constraint, read_key_part, read_option
-from unshard.schema.lex import NotUnderstoodError, StatementWords, Token, TokenKind
+from unshard.schema.lex import Token, TokenKind
 from unshard.schema.operations import (
     END,
     FRONT,
@@ -47,6 +47,7 @@ from unshard.schema.operations import (
     SetVersioning,
     SetVisibility,
 )
+from unshard.schema.words import NotUnderstoodError, StatementWords
 
 _PARTITIONING = frozenset(
     {

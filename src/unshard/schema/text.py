@@ -27,8 +27,9 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.implied import Surroundings, charset_of
-from unshard.schema.lex import NotUnderstoodError, Token, TokenKind, tokens
+from unshard.schema.lex import Token, TokenKind, tokens
 from unshard.schema.statements import read_create
+from unshard.schema.words import NotUnderstoodError
 
 _WIDTHS = {"tinyint": (4, 3), "smallint": (6, 5), "mediumint": (9, 8), "int": (11, 10), "bigint": (20, 20)}
 """The display width of an integer for which none is given: signed, unsigned."""

@@ -21,6 +21,7 @@ from unshard.schema.definition import (
     KeyKind,
     TableDefinition,
 )
+from unshard.schema.free_names import with_free_names
 from unshard.schema.implied import Surroundings, charset_of, complete_column, converted, named_foreign_keys, resolved
 from unshard.schema.operations import (
     END,
@@ -46,16 +47,7 @@ from unshard.schema.operations import (
     SetOptions,
 )
 from unshard.schema.text import column_text, default_text, key_body
-from unshard.schema.tidb import (
-    LEFT_OUT_KEYS,
-    NotInTidbError,
-    TidbWords,
-    Translation,
-    listed,
-    tidb_column,
-    tidb_key,
-    with_free_names,
-)
+from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
 
 _BARE = TableDefinition(())
 

@@ -17,18 +17,9 @@ from dataclasses import dataclass, field, replace
 from unshard.errors import ShardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
-from unshard.shard.sequence import (
-    DdlItem,
-    Form,
-    Gone,
-    Moved,
-    ShardingSequence,
-    kept_behind,
-    place_form,
-    place_of,
-    same,
-    side_by_side,
-)
+from unshard.shard.gone import Gone, kept_behind
+from unshard.shard.same_ddl import same
+from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place_form, place_of, side_by_side
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from unshard.schema.definition import (
     KeyKind,
     TableDefinition,
 )
-from unshard.schema.lex import unquoted
+from unshard.schema.words import unquoted
 
 _LENGTHS = frozenset({"char", "varchar", "varbinary", "bit"})
 _FRACTIONS = frozenset({"time", "datetime", "timestamp"})

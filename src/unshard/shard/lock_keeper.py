@@ -15,7 +15,8 @@ from enum import StrEnum
 from unshard.errors import ShardError, Where
 from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import TableName, name_form, name_of
-from unshard.shard.sequence import Form, same, side_by_side
+from unshard.shard.same_ddl import same
+from unshard.shard.sequence import Form, side_by_side
 
 
 @dataclass(frozen=True, slots=True)

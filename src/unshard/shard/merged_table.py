@@ -26,7 +26,7 @@ from unshard.shard.merged_parts import (
     names_of,
 )
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
-from unshard.shard.sequence import same_but_for_places
+from unshard.shard.same_ddl import same_but_for_places
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,4 @@
-"""The DDL that a source table has met and its group has not resolved, and tables dropped or renamed meanwhile.
-
-A table that was dropped or renamed while changes of its group waited stays on record (`Gone`), so that its changes in
-the log stay readable. Only the search for rows that have moved (`sync/sharding/moved_rows.py`) needs that: nobody waits
-for such a table any more.
-"""
+"""The DDL that a source table has met and its group has not resolved."""
 
 from __future__ import annotations
 
@@ -13,106 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 from unshard.model.position import Location, Position
-from unshard.model.table import TableName, name_form, name_of
-from unshard.schema.lex import Token, TokenKind, tokens
+from unshard.shard.same_ddl import same
 
 Form = dict[str, Any]
 Moved = Callable[[Location], Location]
 """Translates a location in one server's log to the same location in another server's."""
-
-
-_LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
-_MANNERS = {
-    "ALGORITHM": frozenset({"COPY", "DEFAULT", "INPLACE", "INSTANT", "NOCOPY"}),
-    "LOCK": frozenset({"DEFAULT", "EXCLUSIVE", "NONE", "SHARED"}),
-}
-_SAME_WORDS = {"key": "index", "integer": "int"}
-
-
-def normalised(statement: str) -> str:
-    """Return a statement's text in a form that is equal for statements which do the same.
-
-    It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
-    `LOCK=…`), and a COLUMN that may be omitted; synonyms become one word.
-    """
-    return " ".join(map(_normal, _telling(tokens(statement))))
-
-
-def _normal(token: Token) -> str:
-    if token.kind in (TokenKind.STRING, TokenKind.SYMBOL):
-        return token.value
-    text = token.value.lower()
-    return _SAME_WORDS.get(text, text) if token.kind is TokenKind.WORD else text
-
-
-def _telling(found: Sequence[Token]) -> list[Token]:
-    """Return the tokens that say what a statement does. In brackets `algorithm` is a column's name."""
-    kept: list[Token] = []
-    at = depth = 0
-    while at < len(found):
-        depth += found[at].is_symbol("(") - found[at].is_symbol(")")
-        if depth == 0 and (length := _manner(found[at : at + 3], kept)):
-            at += length
-            if kept and kept[-1].is_symbol(","):
-                kept.pop()
-            elif at < len(found) and found[at].is_symbol(","):
-                at += 1
-            continue
-        if found[at].word != "COLUMN" or not kept or kept[-1].word not in _LEAVES_COLUMN_OUT:
-            kept.append(found[at])
-        at += 1
-    while kept and kept[-1].is_symbol(";"):
-        kept.pop()
-    return kept
-
-
-def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
-    """Return how many tokens at the beginning say how the statement is run; 0 if they don't.
-
-    Without `=` they do so only where no name is possible.
-    """
-    if len(found) == 3 and found[0].word in _MANNERS and found[1].is_symbol("="):
-        return 3
-    begins = bool(before) and (before[-1].is_symbol(",") or before[-1].is_symbol(")"))
-    return 2 if begins and len(found) > 1 and found[1].word in _MANNERS.get(found[0].word, ()) else 0
-
-
-def same(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two lists of statements are the same DDL."""
-    return len(one) == len(other) and all(map(_equal, one, other))
-
-
-def _equal(one: str, other: str) -> bool:
-    return one == other or normalised(one) == normalised(other)
-
-
-def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two lists of statements are the same DDL, apart from where it puts columns (FIRST, AFTER)."""
-    return len(one) == len(other) and all(_placeless(a) == _placeless(b) for a, b in zip(one, other, strict=True))
-
-
-def _placeless(statement: str) -> str:
-    """Return a statement's normal form without the places of its columns.
-
-    A place ends an operation that defines a column, behind the column's name and type.
-    """
-    operations: list[list[Token]] = [[]]
-    depth = 0
-    for token in _telling(tokens(statement)):
-        depth += token.is_symbol("(") - token.is_symbol(")")
-        if depth == 0 and token.is_symbol(","):
-            operations.append([])
-        operations[-1].append(token)
-    return " ".join(_normal(token) for operation in operations for token in _without_place(operation))
-
-
-def _without_place(operation: Sequence[Token]) -> Sequence[Token]:
-    begins = next((at for at, token in enumerate(operation) if token.word in ("ADD", "CHANGE", "MODIFY")), None)
-    if begins is None or len(operation) < begins + 4:
-        return operation
-    if operation[-1].word == "FIRST":
-        return operation[:-1]
-    return operation[:-2] if operation[-2].word == "AFTER" else operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,58 +101,3 @@ def place_of(form: Sequence[Any]) -> Location:
     """Return the location of a form that `place_form` made."""
     file, offset, gtid = form
     return Location(Position(file, offset), gtid)
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """A table that was dropped or renamed while changes of its group waited.
-
-    `at`: the begin of its DROP or RENAME. `became`: its new name, if it was renamed. `last`: the structure that it had
-    there. `met`: the statements that it had met before, as far as the group had them on record.
-    """
-
-    name: TableName
-    at: Location
-    became: TableName | None = None
-    last: Form | None = None
-    met: tuple[DdlItem, ...] = ()
-
-    @property
-    def places(self) -> tuple[Location, ...]:
-        """All locations that are on record."""
-        return (self.at, *(place for item in self.met for place in (item.begin, item.end)))
-
-    def moved(self, to: Moved) -> Gone:
-        """Return the record with its locations in another server's log."""
-        return replace(self, at=to(self.at), met=tuple(item.moved(to) for item in self.met))
-
-    def to_dict(self) -> Form:
-        """Return the JSON form, which `from_dict` reads."""
-        became = name_form(self.became) if self.became is not None else None
-        met = [item.to_dict() for item in self.met]
-        return {
-            "name": name_form(self.name),
-            "at": place_form(self.at),
-            "became": became,
-            "last": self.last,
-            "met": met,
-        }
-
-    @classmethod
-    def from_dict(cls, form: Form) -> Gone:
-        """Read the form of `to_dict`."""
-        became = name_of(form["became"]) if form["became"] is not None else None
-        met = tuple(map(DdlItem.from_dict, form["met"]))
-        return cls(name_of(form["name"]), place_of(form["at"]), became, form["last"], met)
-
-
-def kept_behind(gone: Sequence[Gone], first: Location | None) -> tuple[Gone, ...]:
-    """Return the dropped tables after `first`, from where the log is needed; none where no log is needed."""
-    if first is None:
-        return ()
-    place = first.position
-    return tuple(
-        replace(one, met=tuple(item for item in one.met if item.begin.position >= place))
-        for one in gone
-        if one.at.position > place
-    )

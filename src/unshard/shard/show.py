@@ -12,7 +12,8 @@ from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock_keeper import Lock, LockKeeper
-from unshard.shard.sequence import DdlItem, same, side_by_side
+from unshard.shard.same_ddl import same
+from unshard.shard.sequence import DdlItem, side_by_side
 
 Groups = Mapping[str, ShardingGroup]
 """The unresolved group of the target, by source. A source without one has met nothing."""

@@ -4,7 +4,8 @@
 |---|---|
 | `requirements` | the settings and privileges without which a binlog can't be followed |
 | `snapshot` | consistent snapshots, each with its binlog location |
-| `upstream` | the newest location of a binlog, and the location of a time |
+| `upstream` | the newest location of a binlog |
+| `position_at` | the first transaction at or after a point in time |
 | `replica_protocol` | the messages of the replica protocol |
 | `replica` | the replica stream as runs of checked events |
 | `read_only` | sources that take no writes |

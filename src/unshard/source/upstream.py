@@ -1,26 +1,18 @@
-"""The position of a source's binlog: its newest location, and the first transaction at or after a point in time.
+"""The newest position of a source's binlog, from which lag is computed.
 
-The newest location, from which lag is computed, is read on a separate connection, at most every few seconds, where
-somebody asks for it. `StreamSightings` takes it from the replica stream, which costs the source nothing.
-`start-time` begins at the first transaction of a time.
+It is read on a separate connection, at most every few seconds, where somebody asks for it. `StreamSightings` takes it
+from the replica stream, which costs the source nothing.
 """
 
 from __future__ import annotations
 
-import random
-import struct
 import time
-import uuid
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from unshard.errors import RelayError, Where
 from unshard.model.position import Location, Position
-from unshard.mysql.connection import Endpoint, rows
-from unshard.mysql.flavour import BinaryLog, Server, binary_logs, current_location, executed_gtids
-from unshard.source.replica import Idle, ReplicaEvents, ReplicaStream
-from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest
+from unshard.mysql.connection import rows
+from unshard.mysql.flavour import BinaryLog, Server, binary_logs, executed_gtids
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,67 +95,3 @@ class StreamSightings:
             return
         at = max(at, known.time) if known is not None else at
         self.newest = Upstream(location, (), at, at - self._clock)
-
-
-_GTIDS = frozenset({33, 34, 42, 162})
-"""GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
-_HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length
-_IDLE_SECONDS = 1.0
-
-
-def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: float) -> Position | None:
-    """Return the position of the first transaction whose timestamp is `moment` or later; None if there is none.
-
-    `moment` is Unix time; binlogs have whole seconds. A binary search reads the first event of a few files, then one
-    file is read through. Raises RelayError RELAY-010 if files that may hold the transaction are purged, and the errors
-    of the stream: SourceError, RelayError.
-    """
-    files, newest = [log.name for log in binary_logs(connection)], current_location(connection, server)
-    if not files or newest is None:
-        return None
-    low, high = 0, len(files)  # `low` becomes the last file that began before the moment, or the first
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _began(endpoint, server, files[middle]) < moment:
-            low = middle
-        else:
-            high = middle
-    first = Position(files[0])
-    if low == 0 and first.number > 1 and _began(endpoint, server, files[0]) > moment:
-        raise RelayError("RELAY-010", Where(position=str(first)), "the time is before the oldest binlog file")
-    return _first_from(endpoint, server, files[low], moment, newest.position)
-
-
-def _began(endpoint: Endpoint, server: Server, file: str) -> int:
-    with closing(_stream(endpoint, server, file)) as stream:
-        for piece in stream.pieces(_IDLE_SECONDS):
-            if isinstance(piece, ReplicaEvents):
-                return int(_HEADER.unpack_from(piece.data)[0])
-    raise AssertionError("the stream has no end")
-
-
-def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, newest: Position) -> Position | None:
-    """Return the position as `position_at`, starting at `file`.
-
-    Returns None only after everything before `newest` has been read, however long the source is silent meanwhile.
-    """
-    reached = Position(file)
-    with closing(_stream(endpoint, server, file)) as stream:
-        for piece in stream.pieces(_IDLE_SECONDS):
-            if not isinstance(piece, Idle):
-                reached = stream.position
-            elif reached >= newest:
-                return None
-            if isinstance(piece, ReplicaEvents):
-                offset, data = 0, piece.data
-                while offset + HEADER_LENGTH <= len(data):
-                    timestamp, kind, _, length = _HEADER.unpack_from(data, offset)
-                    if kind in _GTIDS and timestamp >= moment:
-                        return Position(piece.position.file, piece.position.offset + offset)
-                    offset += length
-    raise AssertionError("the stream has no end")
-
-
-def _stream(endpoint: Endpoint, server: Server, file: str) -> ReplicaStream:
-    request = ReplicaRequest(Position(file), random.randint(1 << 20, (1 << 32) - 1), str(uuid.uuid4()))
-    return ReplicaStream(endpoint, server, request)

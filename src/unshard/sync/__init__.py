@@ -1,6 +1,6 @@
 """The sync unit: follows the relay log and applies it batch by batch, exactly once.
 
-`batch` is for driver and executors, `steps` for executors; all else runs on the driver.
+`batch` and `changes` are for driver and executors, `steps` for executors; all else runs on the driver.
 
 | module | contents |
 |---|---|
@@ -9,7 +9,8 @@
 | `rows` | one batch of rows: planned, stored, run, closed |
 | `planning` | from a range of the log to the plan of a batch |
 | `batch` | the plan of a batch, its stored form, its counts and limits |
-| `steps` | the steps of a batch, from bytes of the log to rows in the target |
+| `changes` | the row changes of a batch, from bytes of the log to statements |
+| `steps` | the steps of a batch in their order, and the writes into the target |
 | `checkpoint` | claims, open batches, checkpoints, safe mode |
 | `statements` | DDL and other statements |
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |

@@ -21,7 +21,9 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.planning.operators import as_kept, leave_out, located, refuse_ahead, take_up
-from unshard.sync.planning.planner import Planner, by_rule, pass_over, refuse_forbidden
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.refused_events import refuse_forbidden
+from unshard.sync.planning.skipped_events import by_rule, pass_over
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.prepared_xa import PreparedXas, look_back, no_prepare
 from unshard.sync.source_log.reader import Complete, Log, TransactionRows, rows_again

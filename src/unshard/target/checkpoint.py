@@ -32,8 +32,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from unshard.ddl.context import Context
 from unshard.ddl.online import Kept, Records
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError, SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.stored_form import stamped, version_of

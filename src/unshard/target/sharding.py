@@ -26,13 +26,14 @@ from typing import Any
 from unshard.errors import Where
 from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import TableName, name_form, name_of
+from unshard.shard.gone import Gone
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.shard.merged_form import from_form, to_form
 from unshard.shard.merged_parts import ShardId
 from unshard.shard.merged_table import MergedTable
-from unshard.shard.sequence import Form, Gone
+from unshard.shard.sequence import Form
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import hand_on
 from unshard.target.transactions import upsert

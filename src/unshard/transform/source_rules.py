@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from unshard.config.patterns import parse_rule
 from unshard.config.subtask import SubtaskConfig
+from unshard.config.table_rules import parse_rule
 from unshard.model.table import TableName
 from unshard.transform.block_allow import BlockAllowList, Passage
 from unshard.transform.column_mapper import ColumnMapper

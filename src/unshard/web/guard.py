@@ -22,7 +22,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.web.answers import refusal

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, PurgeWish
 from unshard.api.status import CopyProgress, FigureHistory, LogTail, SourceReport
-from unshard.config.listener import LinkSecurity, Role
+from unshard.config.access import Role
+from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError, error_from_dict
 from unshard.web.tls import http_client
 from unshard.web.tokens import Caller

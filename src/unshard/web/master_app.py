@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.api.verbs import PATH, REQUESTS, Answer, refused
 from unshard.api.verbs import Request as Verb
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.cluster import NOT_LEADING
 from unshard.master.service import Master, master_samples

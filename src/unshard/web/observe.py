@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import PlainTextResponse, Response
 
 from unshard import log
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import ClusterError
 from unshard.metrics.sample import CONTENT_TYPE, Sample, exposition, own_version, process_samples
 from unshard.web.guard import GuardedRoute, needs

@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from unshard.config.access import Role, TokenEntry, token_hash
 from unshard.config.files import load_access
-from unshard.config.listener import Role, TokenEntry, token_hash
 from unshard.errors import ClusterError, ConfigError
 from unshard.log import logger
 from unshard.web.answers import refusal

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Query
 from starlette.responses import Response
 
 from unshard.api.heartbeat import PurgeWish, WorkerLink
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import UnshardError
 from unshard.metrics.sample import Sample
 from unshard.web.audit import AuditLog

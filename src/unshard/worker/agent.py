@@ -29,7 +29,7 @@ from unshard.api.heartbeat import DesiredState, Heartbeat, MasterLink, PurgeWish
 from unshard.api.status import MOST_LINES, CopyProgress, FigureHistory, LogLine, LogTail, SourceReport
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
-from unshard.log.lines import RING, LogRing
+from unshard.log.ring import RING, LogRing
 from unshard.metrics.sample import free_share, own_version
 from unshard.worker.source_worker import Means, SourceWorker
 

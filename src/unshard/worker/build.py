@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 from unshard.compare.sides import sides_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.for_tidb import upstream_structure, words_of
-from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.renamed_table import renamed, without_columns
 from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
-from unshard.dump.folder import DumpSettings
+from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables

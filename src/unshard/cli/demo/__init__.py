@@ -2,9 +2,13 @@
 
 | module | contents |
 |---|---|
-| `story` | the acts of the demo, in order, and the lines that it prints |
+| `story` | the acts of the demo, in order |
 | `scene` | the servers, the shards under constant writes, and the files of the task |
+| `child` | the command `unshard` as a child process |
+| `open_batches` | checkpoints and open batches, read from outside of the run |
 | `proof` | the proof: rows are equal, and nothing was applied twice |
+| `applied_counts` | the counts of what was applied, by the target's own record |
+| `narration` | the lines that the demo prints |
 """
 
 from unshard.cli.demo.story import run_demo

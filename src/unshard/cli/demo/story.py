@@ -1,187 +1,26 @@
 """The demo, act by act: fill, copy under writes, kill, go on, stop, compare.
 
 The real command runs as a child: its lines are shown as they come; it is frozen, killed or stopped with all that it
-started. The output is ASCII where it is no terminal.
+started.
 """
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from threading import Thread
+from collections.abc import Callable
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from unshard.cli.demo.proof import OpenBatchCount, Proof, Sum, Watch, chunks_left, prove
-from unshard.cli.demo.scene import MERGED, Scene, SourceProduct, TargetProduct
+from unshard.cli.demo.child import Child
+from unshard.cli.demo.narration import act, say, tell_proof
+from unshard.cli.demo.open_batches import OpenBatchCount, Watch
+from unshard.cli.demo.proof import prove
+from unshard.cli.demo.scene import Scene, SourceProduct, TargetProduct
 from unshard.cli.printer import unstamped
 from unshard.model.position import Position
 from unshard.testing.servers import MissingProgramError, ServerBootError
-
-_PROC = Path("/proc")
-_SESSION_FIELD = 3  # of /proc/PID/stat, counted behind the program's name
-_STATE_FIELD = 0
-_CHILD_LOOK_SECONDS = 0.02
-
-# prctl(PR_SET_PDEATHSIG, SIGKILL) outlives exec: the command dies with us however we die, and its JVM with it
-_TIED = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(1, 9)
-os.execv(sys.executable, [sys.executable, "-m", "unshard", *sys.argv[1:]])
-"""
-
-
-class Child:
-    """`unshard ARGUMENTS` in a process session of its own: the JVM and the Python workers belong to it too.
-
-    Made by the main thread: the death of the thread that makes it is the command's.
-
-    Args:
-        arguments: those after `unshard`.
-        folder: where it runs; relative paths of its files begin there.
-        tell: gets each line that it prints, on a thread of its own.
-    """
-
-    def __init__(self, arguments: Sequence[str], folder: Path, tell: Callable[[str], None]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _TIED, *arguments],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,  # Ctrl-C is for the demo; the child ends when the demo ends it
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        self._reader = Thread(target=self._read, args=(tell,), name="child's lines", daemon=True)
-        self._reader.start()
-
-    @property
-    def exit_code(self) -> int | None:
-        """Exit code of the command; None while it runs."""
-        return self._process.poll()
-
-    def freeze(self) -> None:
-        """Stop every process of the session with SIGSTOP; a statement that the server has goes on there."""
-        self._signal_all(signal.SIGSTOP, settled="T")
-
-    def thaw(self) -> None:
-        """Let a frozen session run on."""
-        for pid, _ in self._processes():
-            _send(pid, signal.SIGCONT)
-
-    def kill(self) -> int:
-        """Send SIGKILL to every process of the session; return their number. Blocks until all have ended."""
-        killed = self._signal_all(signal.SIGKILL, settled="Z")
-        self._process.wait()
-        self._reader.join(timeout=5)
-        return killed
-
-    def interrupt(self, within_seconds: float) -> int:
-        """Send SIGINT to the command, as Ctrl-C does; return its exit code. Raises subprocess.TimeoutExpired."""
-        self._process.send_signal(signal.SIGINT)
-        code = self._process.wait(within_seconds)
-        self._reader.join(timeout=5)
-        return code
-
-    def _signal_all(self, number: signal.Signals, settled: str) -> int:
-        """Signal until every process of the session is in the state `settled`: some may be born meanwhile."""
-        reached: set[int] = set()
-        while left := [pid for pid, state in self._processes() if state not in (settled, "Z")]:
-            for pid in left:
-                _send(pid, number)
-            reached.update(left)
-            time.sleep(_CHILD_LOOK_SECONDS)
-        return len(reached)
-
-    def _processes(self) -> list[tuple[int, str]]:
-        """Process ids and states of the session."""
-        found = []
-        for entry in _PROC.iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # gone since it was listed
-                continue
-            if int(fields[_SESSION_FIELD]) == self._process.pid:
-                found.append((int(entry.name), fields[_STATE_FIELD]))
-        return found
-
-    def _read(self, tell: Callable[[str], None]) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                tell(line.rstrip("\n"))
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-
-
-def act(console: Console, title: str) -> None:
-    """Print a heading."""
-    console.print(f"\n== {title}", markup=False, highlight=False, soft_wrap=True, style="bold")
-
-
-def say(console: Console, line: str) -> None:
-    """Print one line, as it is."""
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def tell_proof(console: Console, proof: Proof, killed: list[OpenBatchCount]) -> None:
-    """Print the table, the effect of the kill, the counts from the target's record, the verdict."""
-    console.print(_table(console, proof), highlight=False)
-    for batch in killed:
-        done, left = sum(batch.chunks), chunks_left(proof, batch)
-        say(
-            console,
-            f"The kill left batch {batch.batch_id} of {batch.source} open: {done} of its {done + left} chunks were"
-            f" applied. The next run applied {left} chunks.",
-        )
-    applied = proof.applied
-    say(console, f"Counted in {applied.record}:")
-    say(console, f"  {applied.chunks:,} chunks with their receipt, {_twice(applied.chunks_twice)}")
-    say(console, f"  {applied.versions:,} row versions inserted or updated, {_twice(applied.versions_twice)}")
-    say(console, f"  {applied.deletes:,} deletes, {_twice(applied.deletes_twice)}")
-    if applied.without_receipt:
-        say(console, f"  {applied.without_receipt:,} OF THESE IN TRANSACTIONS WITHOUT A RECEIPT")
-    say(console, f"{'EQUAL' if proof.equal else 'NOT EQUAL'}, {'ONCE' if proof.once else 'NOT ONCE'}")
-
-
-def _table(console: Console, proof: Proof) -> Table:
-    table = Table(box=box.ROUNDED if console.is_terminal else box.ASCII)
-    table.add_column("shard", no_wrap=True)
-    for heading in ("rows", "checksum", "merged", "checksum"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for line in proof.shards:
-        _row(table, f"{line.shard.source} {line.shard.name}", line.source, line.target, line.source == line.target)
-    table.add_section()
-    _row(table, str(MERGED), proof.source, proof.merged, proof.equal)
-    return table
-
-
-def _row(table: Table, name: str, source: Sum, target: Sum, equal: bool) -> None:
-    verdict = "equal" if equal else "DIFFERS"
-    table.add_row(name, f"{source.rows:,}", str(source), f"{target.rows:,}", str(target), verdict)
-
-
-def _twice(count: int) -> str:
-    return f"{count:,} OF THEM TWICE" if count else "none of them twice"
-
 
 PATIENCE_SECONDS = 180.0
 STOP_SECONDS = 60.0

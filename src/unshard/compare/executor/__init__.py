@@ -6,6 +6,7 @@
 | `changed` | a first look at keys that batches have changed |
 | `look` | a further look at single rows, by key |
 | `rows` | rows of either side as Arrow batches in one form |
-| `canonical` | the one form of values of a column, and digests of rows in SQL |
+| `canonical` | the one form of values of a column |
+| `row_digest` | digests of rows, which a server sums up |
 | `repair` | statements that make rows of the target equal to those of the sources |
 """

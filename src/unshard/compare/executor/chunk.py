@@ -23,7 +23,7 @@ import MySQLdb
 import numpy as np
 import pyarrow as pa
 
-from unshard.compare.executor.canonical import Digest, digest_of, digest_sql
+from unshard.compare.executor.row_digest import Digest, digest_of, digest_sql
 from unshard.compare.executor.rows import (
     SideConnections,
     asked_again,

@@ -1,4 +1,4 @@
-"""Verbs of configurations, which are shown, exported and imported, and of secrets: encrypted passwords, tokens.
+"""Verbs of configurations, which are shown, exported and imported.
 
 `config export` and `config import` take all tasks and sources as files, in DM's layout: `tasks/<name>.yaml`,
 `sources/<source-id>.yaml`, and `relay_workers.json`, which has for each source the workers whose relay was started by
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,17 +17,14 @@ from urllib.parse import quote
 
 import typer
 
-from unshard.api.verbs import Config, ConfigExport, Encrypt, OperateSource, StartTask, UpdateSource, UpdateTask
-from unshard.config import secret as secrets
+from unshard.api.verbs import Config, ConfigExport, OperateSource, StartTask, UpdateSource, UpdateTask
 from unshard.config.document import text_of
-from unshard.config.listener import Role, new_token
 from unshard.ctl.session import CtlSession, ask, conclude, guarded
 from unshard.ctl.words import source_id, task_name
 from unshard.errors import ClusterError, ConfigError, Where
 
 if TYPE_CHECKING:
     from unshard.ctl.client import MasterClient
-
 
 TASKS, SOURCES, RELAY_WORKERS = "tasks", "sources", "relay_workers.json"
 _THERE_ALREADY = ("already exist",)
@@ -213,48 +209,3 @@ def register(table: typer.Typer) -> None:
     table.add_typer(config, name="config")
     table.command("get-config", hidden=True)(get_config)
     table.command("get-task-config", hidden=True)(get_task_config)
-    table.command("encrypt")(encrypt)
-    table.command("token")(token)
-
-
-def encrypt(
-    context: typer.Context,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The password; default: ask for it, or read it from a pipe.")
-    ] = "",
-    key: Annotated[
-        str, typer.Option("--secret-key-path", metavar="FILE", help="Encrypt here, with this key, without a master.")
-    ] = "",
-) -> None:
-    """Encrypt a password with the cluster's key, for the `password` of a task or source file."""
-    session: CtlSession = context.obj
-    plain = text or _asked_for()
-    if not key:
-        ask(session, Encrypt(plaintext=plain))
-        return
-
-    def here() -> dict[str, Any]:
-        secrets.use_key(key)
-        return {"result": True, "msg": "", "ciphertext": secrets.encrypt(plain)}
-
-    conclude(session, Encrypt.verb, here)
-
-
-def _asked_for() -> str:
-    if sys.stdin.isatty():
-        return str(typer.prompt("password", hide_input=True, err=True))
-    plain = sys.stdin.readline().removesuffix("\n").removesuffix("\r")
-    if not plain:
-        raise typer.BadParameter("give the password, as a word or through a pipe")
-    return plain
-
-
-def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name, as in the audit log.")],
-    role: Annotated[Role, typer.Argument(help="What the caller may do.")],
-) -> None:
-    """Create a token for a caller of master or worker. It is shown once, and kept nowhere; no master is asked."""
-    made, digest = new_token()
-    typer.echo(f"token: {made}")
-    typer.echo("for the token-file of the masters:")
-    typer.echo(f"  - {{name: {name}, role: {role}, sha256: {digest}}}")

@@ -3,7 +3,8 @@
 | module | contents |
 |---|---|
 | `source` | the data source: byte ranges, and the offsets of a stream |
-| `files` | the options of a reader, and the folder of binlog files |
+| `options` | the options of a reader |
+| `files` | the folder of binlog files |
 | `structures` | the structures by which rows are read |
 | `rows` | decoded batches as rows with Spark's types |
 """

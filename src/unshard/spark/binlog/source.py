@@ -23,7 +23,8 @@ from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.position import Position
 from unshard.model.table import Table
-from unshard.spark.binlog.files import FileLog, Options, open_log, read_options, stretches
+from unshard.spark.binlog.files import FileLog, open_log, stretches
+from unshard.spark.binlog.options import Options, read_options
 from unshard.spark.binlog.rows import ALL_TABLES, all_rows, images_of, table_schema, typed_rows
 from unshard.spark.binlog.structures import Structures, newest_structure, server_structures
 

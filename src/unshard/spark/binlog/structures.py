@@ -19,7 +19,8 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table, table_names
-from unshard.spark.binlog.files import FileLog, Options, stretches
+from unshard.spark.binlog.files import FileLog, stretches
+from unshard.spark.binlog.options import Options
 from unshard.sync.source_log.reader import TransactionRows
 
 _NEEDED = frozenset({"signs", "charsets"})

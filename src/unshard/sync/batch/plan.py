@@ -55,7 +55,7 @@ class ConflictKey:
     """A unique key of a target: rows that share a value of it must keep their order.
 
     `prefixes`: by column, the indexed length or 0. `forms`: by column, the form in which its values are compared
-    (`sync.steps.causality`): `exact`, `trimmed` or `folded`.
+    (`sync.changes.causality`): `exact`, `trimmed` or `folded`.
     """
 
     columns: tuple[str, ...]

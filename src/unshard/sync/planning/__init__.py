@@ -8,5 +8,7 @@
 | `coarse_keys` | unique keys for which safe mode is refused |
 | `table_plans` | steps *filter* and *route* by name: which tables are taken, and how each is written |
 | `planner` | the plan of a batch: byte ranges, partitions, exchange |
+| `skipped_events` | row events that are skipped undecoded |
+| `refused_events` | row events that stop the task before the batch |
 | `operators` | the row changes that operators leave out |
 """

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from unshard.errors import SyncError, Where
 from unshard.model.table import Column, Table, TableName
-from unshard.mysql.tidb import Difference, same_collation
+from unshard.mysql.tidb_collations import Difference, same_collation
 from unshard.sync.batch.plan import TablePlan
 
 

@@ -28,10 +28,10 @@ from unshard.model.table import TableName
 from unshard.sync.batch.excluded_changes import MOVED, ExclusionEpoch, LeftOutRows, Seqs, runs
 from unshard.sync.batch.plan import BatchPlan, TablePlan
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
+from unshard.sync.changes.decode import decode
+from unshard.sync.changes.documents import refuse_documents_ahead
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.source_log.reader import TransactionRows
-from unshard.sync.steps.decode import decode
-from unshard.sync.steps.documents import refuse_documents_ahead
 from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 

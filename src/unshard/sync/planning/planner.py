@@ -1,36 +1,21 @@
-"""Plans a batch for a range of the log: byte ranges, number of tasks, exchange, and the events that it skips.
-
-A row event that a filter with `action: Error` refuses is found before a batch is opened. So the task stops before the
-batch, with nothing of it applied, and can go on from there by other rules. Others a batch skips undecoded. Each of them
-is in the ledger, with the rule by which it is skipped.
-"""
+"""Plans a batch for a range of the log: byte ranges, number of tasks, exchange."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-
-import numpy as np
-import pyarrow as pa
 
 from unshard.binlog.headers import mapped
-from unshard.binlog.rows import decode_range
-from unshard.binlog.table_map import TableMap
 from unshard.binlog.transaction_range import slices, splits
 from unshard.config.units import OnMissingRow
 from unshard.errors import SyncError, Where
-from unshard.model.change import Op
-from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, TablePlan
-from unshard.sync.batch.row_counts import Account, Seen, check_events
 from unshard.sync.batch.stored_plan import RowsRecord, digests
 from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.told_alterations import ToldAlterations
 from unshard.sync.source_log.reader import TransactionRows
-from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables
 
 SMALL_BYTES = 256 << 10
@@ -223,71 +208,3 @@ def _slices(work: TransactionRows, size: int) -> tuple[Range, ...]:
         Range(str(work.path), work.path.name, one.start, one.end, number << 40, one.maps, one.part)
         for number, one in enumerate(found)
     )
-
-
-_OPS = {"insert": Op.INSERT, "update": Op.UPDATE_BEFORE, "delete": Op.DELETE}
-
-Forbidden = Mapping[TableName, Mapping[str, str]]
-"""By upstream table, the row events that stop the task, each with the rule that says so."""
-
-
-def refuse_forbidden(plan: BatchPlan, forbidden: Forbidden) -> None:
-    """Raise SyncError SYNC-015 for the first forbidden event of a batch, by position in the log.
-
-    Decodes the rows of the tables that have such rules, slice by slice; nothing where the batch has none of them.
-    """
-    tables = {table.table.name: table for table in plan.tables if forbidden.get(table.table.name)}
-    if not tables:
-        return
-    for piece in plan.ranges:
-
-        def wanted(table_map: TableMap, offset: int, piece: Range = piece) -> Table | None:
-            found = tables.get(table_map.name)
-            return found.table if found is not None and found.takes(piece.file, offset) else None
-
-        decoded = decode_range(
-            memoryview(mapped(Path(piece.path), piece.end)),
-            piece.start,
-            piece.end,
-            checksum=plan.checksum,
-            wanted=wanted,
-            offsets=True,
-            maps=piece.maps,
-            part=piece.part,
-            where=Where(source=plan.source, file=piece.path),
-        )
-        batches = [*decoded.batches, *((images.table, images.batch) for images in decoded.partial)]
-        found = [_first(table.name, batch, forbidden[table.name]) for table, batch in batches]
-        refused = min((one for one in found if one is not None), default=None)
-        if refused is not None:
-            offset, table, event, rule = refused
-            where = Where(plan.source, table, f"{piece.file}:{offset}")
-            raise SyncError("SYNC-015", where, values={"event": event, "rule": rule})
-
-
-def _first(name: TableName, batch: pa.RecordBatch, events: Mapping[str, str]) -> tuple[int, str, str, str] | None:
-    """Return (offset, table, event, rule) of the first forbidden event in a table's images; None if there is none."""
-    ops = batch.column(0).to_numpy(zero_copy_only=False)
-    offsets = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
-    found = []
-    for event, rule in events.items():
-        places = np.flatnonzero(ops == _OPS[event])
-        if len(places):
-            found.append((int(offsets[places[0]]), str(name), event, rule))
-    return min(found, default=None)
-
-
-Why = Callable[[TableName], str]
-"""Returns the rule, as the ledger names it, by which row events of a table are skipped."""
-
-
-def pass_over(plan: BatchPlan, why: Why, where: Where) -> Account:
-    """Return the account of a batch that has no tables. Raises SyncError SYNC-064, BinlogError as `decode_range`."""
-    seen = sum((before_exchange(plan, pieces)[1] for pieces in plan.slices()), Seen())
-    check_events(seen, plan.row_events, where)
-    return Account(skipped=by_rule(seen.skipped, why))
-
-
-def by_rule(skipped: Mapping[TableName, int], why: Why) -> dict[tuple[str, str], int]:
-    """Return the number of row events by name of the source table and by rule."""
-    return {(str(table), why(table)): events for table, events in skipped.items()}

@@ -10,7 +10,7 @@ from unshard.model.position import Location, Position
 from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.altered_values import passed_through, with_raw_columns
-from unshard.mysql.structure import constant_defaults
+from unshard.mysql.defaults import constant_defaults
 from unshard.mysql.types import zero_text
 from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
 from unshard.sync.planning.target_tables import TargetTables

@@ -36,10 +36,10 @@ from unshard.binlog.images import PartialImages
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
-from unshard.sync.steps.decode import decode
-from unshard.sync.steps.encode import keys_of
-from unshard.sync.steps.filter import filter_rows
-from unshard.sync.steps.map import batch_of, map_columns, with_keys
+from unshard.sync.changes.decode import decode
+from unshard.sync.changes.encode import keys_of
+from unshard.sync.changes.filter import filter_rows
+from unshard.sync.changes.map import batch_of, map_columns, with_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
+from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
@@ -32,7 +33,6 @@ from unshard.ddl.pieces import StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, ShardError, UnshardError, Where
 from unshard.model.position import Location
@@ -40,11 +40,11 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_table
+from unshard.schema.words import NotUnderstoodError
 from unshard.shard.join import IncompatibleError
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import MergedChange, MergedDecision, OldRows, Runner, ShardId
-from unshard.shard.merged_step import difference
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import Also, CheckpointStore

@@ -16,8 +16,8 @@ from unshard.ddl.evaluate import definition_of
 from unshard.errors import ShardError, Where
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import to_column, to_table
+from unshard.schema.words import NotUnderstoodError
 from unshard.shard.group import TableState
 from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_parts import MergedChange, ShardId, names_of

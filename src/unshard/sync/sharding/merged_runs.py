@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
-from unshard.ddl.statement import Context
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.model.position import Location
 from unshard.model.table import TableName

@@ -30,6 +30,8 @@ from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch.excluded_changes import OPERATOR, runs, within
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
+from unshard.sync.changes.decode import decode
+from unshard.sync.changes.map import batch_of
 from unshard.sync.planning.operators import without_moved
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
@@ -46,8 +48,6 @@ from unshard.sync.sharding.changed_keys import (
 )
 from unshard.sync.source_log.prepared_xa import rows_behind
 from unshard.sync.source_log.reader import Log, TransactionRows, next_work
-from unshard.sync.steps.decode import decode
-from unshard.sync.steps.map import batch_of
 from unshard.target.operators import Operator, OperatorKind
 
 STRETCH_BYTES = 16 << 20

@@ -27,7 +27,7 @@ from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import ShardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.schema.lex import NotUnderstoodError
+from unshard.schema.words import NotUnderstoodError
 from unshard.shard.group import ShardingGroup
 from unshard.shard.merged_form import structure_text
 from unshard.shard.merged_parts import ShardId

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from unshard.ddl.context import Context
 from unshard.ddl.in_snapshot import left_to_run
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
@@ -31,7 +32,7 @@ from unshard.ddl.pieces import AlterOperation, StatementRules, given_pieces, par
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context, Ddl
+from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError
 from unshard.model.table import Table

@@ -28,7 +28,8 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import check_repeatable
 from unshard.sync.planning.operators import as_kept, leave_out, refuse_ahead, take_up
-from unshard.sync.planning.planner import Planner, refuse_forbidden
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.refused_events import refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.moved_rows import MovedRows

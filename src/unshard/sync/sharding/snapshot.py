@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from threading import Event
 
+from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.in_snapshot import DdlInSnapshot, is_kept
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify
-from unshard.ddl.rewrite import alter_parts
 from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where

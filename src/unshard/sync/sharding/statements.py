@@ -24,11 +24,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from unshard.config.task import ShardDrop
+from unshard.ddl.own_names import without_own_names
 from unshard.ddl.pieces import AlterOperation
 from unshard.ddl.prepare import RoutedDdl
-from unshard.ddl.provenance import without_columns
+from unshard.ddl.renamed_table import without_columns
 from unshard.ddl.rewrite import renames
-from unshard.ddl.schema_equality import normal, without_own_names
+from unshard.ddl.schema_equality import normal
 from unshard.ddl.statement import StatementKind
 from unshard.errors import ShardError, Where
 from unshard.log import logger

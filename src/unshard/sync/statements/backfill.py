@@ -39,7 +39,8 @@ from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.table import Index, Table, TableName, quote_name
 from unshard.mysql.connection import Endpoint, rows, server_error, session
-from unshard.mysql.structure import column_lines, read_table
+from unshard.mysql.defaults import column_lines
+from unshard.mysql.structure import read_table
 from unshard.retry import retrying
 from unshard.source.snapshot import open_reader
 from unshard.sync.checkpoint.store import CheckpointStore

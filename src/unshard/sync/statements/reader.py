@@ -11,12 +11,13 @@ from functools import partial
 
 from unshard.binlog.transaction_range import PlainStatement
 from unshard.config.event_names import EventName
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.events import event_of
 from unshard.ddl.online import Records
 from unshard.ddl.parse import classify, classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules, StructureOf, given_pieces, parse_given, pieces
-from unshard.ddl.rewrite import alter_parts
-from unshard.ddl.statement import Context, Ddl, Skipped, StatementKind, mariadb_flags, mysql_flags
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger

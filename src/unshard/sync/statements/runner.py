@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.online import Records
 from unshard.ddl.pieces import AlterOperation, StatementRules
@@ -18,7 +19,7 @@ from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import Context, StatementKind
+from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger

@@ -17,7 +17,8 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.ddl.intent import Step, carry_out, unquoted
+from unshard.ddl.execute import carry_out, unquoted
+from unshard.ddl.intent import Step
 from unshard.ddl.statement import StatementKind
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
@@ -45,7 +46,7 @@ class StepsRun:
         self._done = self.plan.intent.done
 
     def attempt(self, connection: Any) -> None:
-        """Run the steps that are not done; called again after a lost connection. Raises as `ddl.intent.carry_out`."""
+        """Run the steps that are not done; called again after a lost connection. Raises as `ddl.execute.carry_out`."""
         if self._unnoted:
             self._write(connection)
         resumed, self.resumed = self.resumed, True

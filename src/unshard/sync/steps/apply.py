@@ -18,8 +18,8 @@ from unshard.mysql.failures import ends_connection
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
 from unshard.sync.batch.throttle import Pacer
+from unshard.sync.changes.merge import Chunk
 from unshard.sync.steps.execute import CHANGED, write_statements
-from unshard.sync.steps.merge import Chunk
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.row_counts import Missed, missing_of, note_missing

@@ -1,7 +1,4 @@
-"""Runs the statements of a chunk in the caller's transaction: what each one did, and what the target refuses.
-
-Finds the rows that an UPDATE or DELETE does not find, and locks those that exist.
-"""
+"""Runs the statements of a chunk in the caller's transaction: what each one did, and what the target refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +14,8 @@ from unshard.model.change import Op
 from unshard.mysql.failures import Failure, failure_of, is_transient
 from unshard.sync.batch.plan import BatchPlan, TargetPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
-from unshard.sync.steps.merge import Chunk, Keys, Statement
+from unshard.sync.changes.merge import Chunk, Statement
+from unshard.sync.steps.key_search import EXAMPLE_LENGTH, example_of, first_missing, lock_rows
 from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values, with_numbers
 from unshard.target.transactions import TOO_LARGE
 
@@ -172,69 +170,3 @@ def _refusal(error: MySQLdb.Error, target: TargetPlan, plan: BatchPlan) -> Unsha
     where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
     code = {DUPLICATE: "SYNC-003", NO_TABLE: "SYNC-010"}.get(number, "SYNC-004")
     return SyncError(code, where, cause=f"{number}: {text}")
-
-
-EXAMPLE_LENGTH = 200
-
-
-def first_missing(connection: Any, keys: Keys) -> int | None:
-    """Return the number of the first key that no row has, within the connection's transaction; None: all have one.
-
-    Halves the list while a half finds fewer rows than it has keys, so it asks once for each doubling of the list's
-    length.
-    """
-    first, last = 0, len(keys)
-    if _found(connection, keys, first, last) >= last - first:
-        return None
-    while last - first > 1:
-        middle = (first + last) // 2
-        if _found(connection, keys, first, middle) < middle - first:
-            last = middle
-        else:
-            first = middle
-    return first
-
-
-def lock_rows(connection: Any, keys: Keys) -> list[tuple[int, int, bool]]:
-    """Lock the rows of the keys, which are all different, until the connection's transaction ends.
-
-    Returns runs of keys in order, as (first, last, whether their rows exist): the rows of a run exist all, or none
-    does. Halves the list where only some exist.
-    """
-    runs: list[tuple[int, int, bool]] = []
-    waiting = [(0, len(keys))]
-    while waiting:
-        first, last = waiting.pop()
-        found = _count(connection, lock_query(keys, first, last))
-        if found in (0, last - first):
-            runs.append((first, last, found > 0))
-        else:
-            middle = (first + last) // 2
-            waiting += [(middle, last), (first, middle)]
-    return runs
-
-
-def example_of(keys: Keys, number: int) -> str:
-    """Return the condition that finds the row of that number, for people: shortened, and with invalid bytes escaped."""
-    text = keys.where(number, number + 1).decode("utf-8", "backslashreplace")
-    return text if len(text) <= EXAMPLE_LENGTH else text[: EXAMPLE_LENGTH - 1] + "…"
-
-
-def lock_query(keys: Keys, first: int, last: int) -> bytes:
-    """Return the query that locks the rows of keys `first` to `last`, and counts them."""
-    return _count_query(keys, first, last) + b" FOR UPDATE"
-
-
-def _count_query(keys: Keys, first: int, last: int) -> bytes:
-    table = keys.target.name.quoted.encode()
-    return b"SELECT COUNT(*) FROM " + table + b" WHERE " + keys.where(first, last)
-
-
-def _found(connection: Any, keys: Keys, first: int, last: int) -> int:
-    return _count(connection, _count_query(keys, first, last))
-
-
-def _count(connection: Any, query: bytes) -> int:
-    connection.query(query)
-    ((count,),) = connection.store_result().fetch_row(maxrows=0)
-    return int(count)

@@ -9,11 +9,6 @@ The block-allow list and *route* are applied by name when the batch is planned (
 that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
 exchange is either that each task keeps its own partitions of the whole range (`run_share`), or a shuffle
 (`before_exchange`, `after_exchange`).
-
-Step *order* puts a partition's changes in the order in which they are applied. Compacted changes have distinct keys, so
-their order is free: they are grouped by target and operation, so that one statement takes many. DELETE comes first:
-where changes of two source tables have one key, a row has moved. Ordered changes come afterwards, in the order of the
-log: none of their rows is tied to a compacted one's.
 """
 
 from __future__ import annotations
@@ -30,88 +25,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.images import PartialImages
 from unshard.binlog.rows import OpaqueDocuments
 from unshard.errors import UnshardError
-from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.sync.batch.excluded_changes import OPERATOR, within, without
 from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import Ledger, LedgerReport, RowCounts, Seen, add_up
 from unshard.sync.batch.throttle import Pacer
+from unshard.sync.changes.causality import tie_rows
+from unshard.sync.changes.decode import Images, decode_all
+from unshard.sync.changes.documents import refuse_documents
+from unshard.sync.changes.filter import filter_rows
+from unshard.sync.changes.gather import encode_changes
+from unshard.sync.changes.map import map_columns
+from unshard.sync.changes.merge import Chunk, merge
+from unshard.sync.changes.order import arrange
 from unshard.sync.steps.apply import apply, writer_of
-from unshard.sync.steps.causality import find_ties
-from unshard.sync.steps.compact import compact
-from unshard.sync.steps.decode import Images, decode_all
-from unshard.sync.steps.documents import refuse_documents
-from unshard.sync.steps.encode import Ties, encode, gather
-from unshard.sync.steps.filter import filter_rows
-from unshard.sync.steps.map import map_columns, where_of
-from unshard.sync.steps.merge import Chunk, merge
-from unshard.sync.steps.partial_images import encode_partial
 from unshard.sync.steps.report_keys import KeyShare, report_keys
-from unshard.sync.steps.safe_mode_moves import without_taken_over
-
-_RANK = np.zeros(8, dtype=np.int8)
-_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_SET]] = [0, 1, 2, 3]
-
-
-def order(changes: pa.Table) -> pa.Table:
-    """Return compacted changes sorted by target, operation and `seq`. The same input gives the same order."""
-    target = changes.column("target").to_numpy()
-    rank = _RANK[changes.column("op").to_numpy()]
-    seq = changes.column("seq").to_numpy()
-    index = np.lexsort((seq, rank, target))
-    if np.array_equal(index, np.arange(len(index))):
-        return changes
-    return changes.take(pa.array(index))
-
-
-def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
-    """Step *causality*: return the ties of each table's rows; None where the table needs none."""
-    found: list[Ties | None] = [None] * len(images)
-    tied: dict[int, list[int]] = {}
-    for place, (table, batch) in enumerate(images):
-        if table.target.tied and isinstance(batch, pa.RecordBatch):
-            tied.setdefault(table.target.id, []).append(place)
-    for places in tied.values():
-        batches = [(table, batch) for table, batch in (images[place] for place in places)]
-        for place, ties in zip(places, find_ties(batches, plan.shape.partitions), strict=True):
-            found[place] = ties
-    return found
-
-
-def encode_changes(
-    plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None, ties: Sequence[Ties | None] | None = None
-) -> tuple[pa.Table, dict[int, int]]:
-    """Step *encode*: return all changes as one table, and the number of changes by target id.
-
-    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept.
-    """
-    seen: Counter[int] = Counter()
-    batches, whole = [], []
-    for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
-        if isinstance(batch, PartialImages):
-            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
-            batches.append(encoded)
-            seen[table.target.id] += changes
-        else:
-            whole.append((table, batch, tied))
-    shape = plan.shape
-    for one in gather(whole):
-        encoded, changes = encode(
-            one.plan,
-            one.batch,
-            shape.partitions,
-            mine,
-            one.ties,
-            compact=shape.compact,
-            multiple_rows=shape.multiple_rows,
-            tables=one.tables,
-        )
-        batches.append(encoded)
-        seen[one.plan.target.id] += changes
-    found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
-    return (found.sort_by("seq") if len(images) > 1 else found).combine_chunks(), dict(seen)
 
 
 def before_exchange(
@@ -268,23 +197,6 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
     chunks = itertools.chain(kept, merge(ready, targets, plan.shape, len(kept), safe=plan.safe))
     ledger, last = apply(chunks, plan, part, 0, pacer)
     return add_up([dropped, ledger]), last
-
-
-def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Table:
-    """Run steps *compact* and *order*: return the free changes of a partition, then the ordered ones.
-
-    Without `compacted` all changes keep the order of the log.
-    """
-    in_order = without_taken_over if safe else _all
-    if not compacted:
-        return in_order(changes)
-    is_ordered = changes.column("ordered")
-    free = order(compact(changes.filter(pc.invert(is_ordered)), safe=safe))
-    return pa.concat_tables([free, in_order(changes.filter(is_ordered))]).combine_chunks()
-
-
-def _all(changes: pa.Table) -> pa.Table:
-    return changes
 
 
 def _by_target(changes: pa.Table) -> Counter[int]:

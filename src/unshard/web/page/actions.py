@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from unshard.api.verbs import REQUESTS, Request
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import ClusterError
 
 Given = Mapping[str, str]

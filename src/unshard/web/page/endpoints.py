@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import UnshardError
 from unshard.master.service import Master
 from unshard.web.answers import SIGNED

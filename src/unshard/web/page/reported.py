@@ -8,7 +8,7 @@ from operator import add
 from typing import Any
 
 from unshard.api.status import RelayStatus, SourceReport, Stage, SubTaskStatus, UnitName
-from unshard.ddl.intent import unquoted
+from unshard.ddl.execute import unquoted
 from unshard.web.page.figures import (
     LAG_LIMIT,
     NOT_SERVED,

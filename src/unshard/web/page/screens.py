@@ -16,7 +16,7 @@ from fastapi import Request
 from markupsafe import escape
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.service import Master
 from unshard.web.answers import refusal

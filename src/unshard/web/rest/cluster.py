@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.api.verbs import ListMember, OfflineMember
+from unshard.config.access import Role
 from unshard.config.files import parse_task
-from unshard.config.listener import Role
 from unshard.master.orders import task_config
 from unshard.master.service import Master
 from unshard.master.state import TaskRow

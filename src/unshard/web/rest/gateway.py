@@ -21,7 +21,7 @@ from unshard.api.verbs import (
     StartTask,
     StopTask,
 )
-from unshard.config.listener import Role
+from unshard.config.access import Role
 from unshard.config.subtask import SubtaskConfig
 from unshard.master.orders import subtask_config
 from unshard.master.service import Master

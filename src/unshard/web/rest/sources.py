@@ -9,16 +9,8 @@ import yaml
 from fastapi import APIRouter, status
 from pydantic import BaseModel, ConfigDict, Field
 
-from unshard.api.verbs import (
-    OperateSource,
-    PurgeRelay,
-    StartRelay,
-    StopRelay,
-    StopTask,
-    TransferSource,
-    UpdateSource,
-)
-from unshard.config.listener import Role
+from unshard.api.verbs import OperateSource, PurgeRelay, StartRelay, StopRelay, StopTask, TransferSource, UpdateSource
+from unshard.config.access import Role
 from unshard.config.secret import HIDDEN
 from unshard.config.source import SourceConfig
 from unshard.master.orders import source_config

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from unshard.api.status import SourceReport, SubTaskStatus
 from unshard.api.verbs import BinlogSchema, ResumeTask, StartTask, StopTask, UpdateTask
+from unshard.config.access import Role
 from unshard.config.files import parse_task
-from unshard.config.listener import Role
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError, TargetError
 from unshard.log import logger

@@ -14,7 +14,7 @@ one that changed it last. What others do to the key after that row was inserted 
 | INSERT of B, INSERT of C, DELETE of A, DELETE of B | REPLACE, REPLACE |
 | INSERT of B, DELETE of B, DELETE of A | REPLACE, DELETE, DELETE |
 
-Outside of safe mode the target refuses that INSERT. Compacted changes don't need this (`sync.steps.compact`).
+Outside of safe mode the target refuses that INSERT. Compacted changes don't need this (`sync.changes.compact`).
 """
 
 from __future__ import annotations

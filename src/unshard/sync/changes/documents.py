@@ -18,8 +18,8 @@ from unshard.binlog.images import PartialImages
 from unshard.binlog.rows import OpaqueDocuments
 from unshard.errors import SyncError, Where
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
-from unshard.sync.steps.decode import Images, decode_all
-from unshard.sync.steps.filter import filter_rows
+from unshard.sync.changes.decode import Images, decode_all
+from unshard.sync.changes.filter import filter_rows
 
 
 def refuse_documents(plan: BatchPlan, images: Sequence[Images], opaque: Iterable[OpaqueDocuments]) -> None:

@@ -39,7 +39,7 @@ import pyarrow as pa
 from unshard.model.change import Op
 from unshard.model.table import quote_name
 from unshard.sync.batch.plan import BatchShape, TargetPlan
-from unshard.sync.steps.encode import key_separator
+from unshard.sync.changes.encode import key_separator
 
 STATEMENT_BYTES = 1 << 20
 """Bytes after which a list is closed and the next statement begins; a single row may be longer."""
@@ -335,3 +335,14 @@ def _where(target: TargetPlan, keys: bytes) -> bytes:
     if len(target.key) == 1 and not target.keyless:
         return quote_name(target.key[0]).encode() + b" IN (" + bytes(listed) + b")"
     return bytes(listed)
+
+
+def lock_query(keys: Keys, first: int, last: int) -> bytes:
+    """Return the query that locks the rows of keys `first` to `last`, and counts them."""
+    return count_query(keys, first, last) + b" FOR UPDATE"
+
+
+def count_query(keys: Keys, first: int, last: int) -> bytes:
+    """Return the query that counts the rows of keys `first` to `last`."""
+    table = keys.target.name.quoted.encode()
+    return b"SELECT COUNT(*) FROM " + table + b" WHERE " + keys.where(first, last)

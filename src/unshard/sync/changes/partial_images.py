@@ -24,7 +24,7 @@ from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import Table, quote_name
 from unshard.mysql.types import arrow_type
 from unshard.sync.batch.plan import TablePlan, TargetPlan
-from unshard.sync.steps.encode import assignments, keys_of
+from unshard.sync.changes.encode import assignments, keys_of
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants, with_constants
 
@@ -77,7 +77,7 @@ def _with_mapping(plan: TablePlan, images: PartialImages, where: Where) -> Parti
 def encode_partial(
     plan: TablePlan, images: PartialImages, partitions: int, mine: np.ndarray | None, where: Where
 ) -> tuple[pa.RecordBatch, int]:
-    """Do as `sync.steps.encode.encode`. Raises SyncError SYNC-030 (key) and SYNC-031 (default)."""
+    """Do as `sync.changes.encode.encode`. Raises SyncError SYNC-030 (key) and SYNC-031 (default)."""
     target = plan.target
     if not target.ordered:
         raise ValueError(f"{target.name}: images that lack columns need a plan that keeps their order")

@@ -14,9 +14,9 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.position import Position
 from unshard.model.table import Column
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
-from unshard.sync.steps.decode import Images, decode
-from unshard.sync.steps.encode import key_separator, keys_of
-from unshard.sync.steps.partial_images import map_partial
+from unshard.sync.changes.decode import Images, decode
+from unshard.sync.changes.encode import key_separator, keys_of
+from unshard.sync.changes.partial_images import map_partial
 from unshard.transform.column_mapping import apply_mapping, first_unmappable
 from unshard.transform.extract import append_constants
 

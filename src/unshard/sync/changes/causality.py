@@ -35,8 +35,9 @@ import pyarrow.compute as pc
 from unshard.kernels.components import join_equal, join_pairs, settle
 from unshard.kernels.literals import hash_of, partition_of, render
 from unshard.model.change import IMAGE_FIELDS, Op
-from unshard.sync.batch.plan import ConflictKey, TablePlan
-from unshard.sync.steps.encode import Ties, first_is_insert, keys_of
+from unshard.sync.batch.plan import BatchPlan, ConflictKey, TablePlan
+from unshard.sync.changes.decode import Images
+from unshard.sync.changes.encode import Ties, first_is_insert, keys_of
 
 _CLASSES = (("[JY]", "I"), ("[VW]", "U"))
 _PLAIN = "^[ -_a-}]*$"
@@ -151,3 +152,17 @@ def folded(values: Any) -> Any:
     for pattern, letter in _CLASSES:
         values = pc.replace_substring_regex(values, pattern=pattern, replacement=letter)
     return values
+
+
+def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
+    """Step *causality*: return the ties of each table's rows; None where the table needs none."""
+    found: list[Ties | None] = [None] * len(images)
+    tied: dict[int, list[int]] = {}
+    for place, (table, batch) in enumerate(images):
+        if table.target.tied and isinstance(batch, pa.RecordBatch):
+            tied.setdefault(table.target.id, []).append(place)
+    for places in tied.values():
+        batches = [(table, batch) for table, batch in (images[place] for place in places)]
+        for place, ties in zip(places, find_ties(batches, plan.shape.partitions), strict=True):
+            found[place] = ties
+    return found
