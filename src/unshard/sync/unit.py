@@ -26,13 +26,12 @@ from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore, nothing
+from unshard.sync.merged_runs import MergedRuns
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, leave_optimistic_mode, refuse_held
-from unshard.sync.sharding.crossings import crossed
-from unshard.sync.sharding.merged_runs import MergedRuns
 from unshard.sync.sharding.moved_rows import MovedRows
 from unshard.sync.sharding.optimistic import AwaitTarget, OptimisticGroups, ReadAgain
 from unshard.sync.sharding.resync import Resyncer
@@ -52,8 +51,9 @@ from unshard.sync.source_log.reader import (
     next_work,
     rows_end,
 )
+from unshard.sync.statement import Statements
+from unshard.sync.statements.crossings import crossed
 from unshard.sync.statements.plan_record import KIND, StatementPlan
-from unshard.sync.statements.runner import Statements
 from unshard.sync.status import FailOver, Meter
 from unshard.target.checkpoint import Checkpoint, ExitPoint, refuse_unfinished
 from unshard.target.receipts import OpenBatch
@@ -141,7 +141,7 @@ class SyncUnit:
         if self.groups is None:
             return DdlInSnapshot()
         try:
-            return copied_ddl(start, self.statements, self.groups, self.store, self.relay, stop)
+            return copied_ddl(start, self.statements.reader, self.groups, self.store, self.relay, stop)
         finally:
             self.store.drop()
 

@@ -52,8 +52,8 @@ from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements
 from unshard.sync.sharding.statements import ShardedStatements
 from unshard.sync.sharding.table_owners import Ownership
+from unshard.sync.statement import Statements
 from unshard.sync.statements.backfill import Backfiller
-from unshard.sync.statements.runner import Statements
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables

@@ -5,7 +5,6 @@
 | module | contents |
 |---|---|
 | `table_owners` | the tables that a source declares to the other sources |
-| `crossings` | statements between the snapshots of the tables that they name |
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
@@ -18,5 +17,4 @@
 | `optimistic_statements` | the effect of a statement in optimistic mode |
 | `merged_members` | one source's shards in merged tables |
 | `merged_changes` | the change of a merged table by one source |
-| `merged_runs` | the batches that run these changes and release the shards |
 """

@@ -23,8 +23,8 @@ from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.sync.sharding.crossings import across, concerned
 from unshard.sync.source_log.reader import LoggedDdl
+from unshard.sync.statements.crossings import across, concerned
 from unshard.transform.event_filter import EventFilter, Verdict
 
 _BY_STRUCTURE = (StatementKind.ALTER_TABLE, StatementKind.DROP_INDEX)
