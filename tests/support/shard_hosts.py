@@ -22,7 +22,7 @@ from unshard.spark.lazy import started
 from unshard.sync import unit as sync_unit
 from unshard.sync.checkpoint import store
 from unshard.sync.sharding import coordinator, merged_changes, merged_members, optimistic, optimistic_statements
-from unshard.sync.statements import runner
+from unshard.sync.statements import steps
 from unshard.target.receipts import FENCED_OUT
 from unshard.testing.servers import ThrowawayServer
 from unshard.worker.build import build_subtask
@@ -35,7 +35,7 @@ DRIVERS = (
     optimistic,
     optimistic_statements,
     store,
-    runner,
+    steps,
     sync_unit,
 )
 
