@@ -17,5 +17,6 @@
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
 | `operate` | operators at a start and at a stop |
+| `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

@@ -21,7 +21,8 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.owner import operator_for
-from unshard.sync.source_log.reader import Log, statement_again
+from unshard.sync.source_log.open_batch import statement_again
+from unshard.sync.source_log.reader import Log
 from unshard.sync.statement import Statements
 from unshard.sync.statements.plan_record import StatementPlan
 from unshard.target.operators import OperatorKind

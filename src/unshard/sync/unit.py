@@ -38,6 +38,7 @@ from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.sharding.snapshot import copied_ddl
 from unshard.sync.sharding.table_owners import held_clash
 from unshard.sync.source_log.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
+from unshard.sync.source_log.open_batch import rows_end
 from unshard.sync.source_log.prepared_xa import PreparedXas
 from unshard.sync.source_log.reader import (
     Complete,
@@ -49,7 +50,6 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
     next_work,
-    rows_end,
 )
 from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed

@@ -14,7 +14,7 @@ from unshard.compare.executor.changed import ChangedOrder, look_first
 from unshard.errors import UnshardError, disclose
 from unshard.model.table import TableName
 from unshard.run_tasks import RunTasks
-from unshard.sync.batch.row_counts import SEPARATOR, KeyReport, KeyReportTable
+from unshard.sync.batch.key_report import SEPARATOR, KeyReport, KeyReportTable
 from unshard.target.validation import RUNNING, STOPPED, Key, PendingKey
 from unshard.target.validation_backlog import ChangedKeyPart
 from unshard.validation.tables import GONE, OTHER_KEY, ValidatedTables

@@ -19,7 +19,8 @@ from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.start import file_with_gtids
 from unshard.source.requirements import check_holds
 from unshard.sync.checkpoint.safe_mode import DUMP, read_together
-from unshard.sync.source_log.reader import WrittenLog, gtids_at, seek
+from unshard.sync.source_log.reader import WrittenLog
+from unshard.sync.source_log.seek import gtids_at, seek
 from unshard.target.checkpoint import (
     Checkpoint,
     ExitPoint,

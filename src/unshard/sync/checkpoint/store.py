@@ -18,8 +18,9 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import ATTEMPTS
+from unshard.sync.batch.key_report import KeyReport
 from unshard.sync.batch.plan import writer_name
-from unshard.sync.batch.row_counts import Account, KeyReport
+from unshard.sync.batch.row_counts import Account
 from unshard.target import receipts
 from unshard.target.checkpoint import (
     Checkpoint,
