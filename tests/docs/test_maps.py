@@ -17,7 +17,7 @@ from unshard.load.checkpoint import LoadTables
 from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.repairs import create_repairs
-from unshard.target.validation import create_validation
+from unshard.target.validation_tables import create_validation
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ROOT / "src" / "unshard"

@@ -55,9 +55,10 @@ from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed
 from unshard.sync.statements.plan_record import KIND, StatementPlan
 from unshard.sync.status import FailOver, Meter
-from unshard.target.checkpoint import Checkpoint, ExitPoint, refuse_unfinished
+from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.receipts import OpenBatch
 from unshard.target.transactions import GIVEN_UP
+from unshard.target.unfinished_dm import refuse_unfinished
 
 
 @dataclass(slots=True)
