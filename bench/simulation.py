@@ -26,9 +26,9 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.batch.stored_plan import record_of
+from unshard.sync.planning.batch_size import Flow
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import plan_target
-from unshard.sync.rows import Flow
+from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.target.meta import MetaTables
 

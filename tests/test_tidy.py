@@ -169,6 +169,24 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circles({name: set(needed(path, known)) for name, path in known.items()}) == []
 
 
+def package(name: str, known: Mapping[str, Path]) -> str:
+    """The package that a module is in; of a package itself, its own name."""
+    return name if known[name].name == "__init__.py" else name.rpartition(".")[0]
+
+
+def test_no_packages_side_by_side_import_each_other_in_a_circle() -> None:
+    """A package and one within it may: the folder's page names what it is made of."""
+    known = modules()
+    graph: dict[str, set[str]] = {package(name, known): set() for name in known}
+    for name, path in known.items():
+        importer = package(name, known)
+        for target in needed(path, known):
+            other = package(target, known)
+            if not f"{importer}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{importer}."):
+                graph[importer].add(other)
+    assert circles(graph) == []
+
+
 RUNS_WITH = {
     "unshard.sync.batch": ("unshard.sync.batch",),
     "unshard.sync.changes": ("unshard.sync.batch", "unshard.sync.changes"),

@@ -18,7 +18,8 @@ from unshard.sync.batch.excluded_changes import LeftOutRows
 from unshard.sync.batch.plan import BatchPlan, BatchShape, Range, TablePlan
 from unshard.sync.batch.stored_plan import digest
 from unshard.sync.planning.operators import refuse_ahead
-from unshard.sync.planning.table_plans import TableRules, plan_target
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.steps.pipeline import before_exchange
 from unshard.target.meta import MetaTables

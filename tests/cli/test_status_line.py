@@ -17,7 +17,8 @@ from unshard.cli.printer import Printer, unstamped
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.sync.batch.row_counts import Account, RowCounts
-from unshard.sync.status import FailOver, Meter, Sighting
+from unshard.sync.lag import Sighting
+from unshard.sync.status import FailOver, Meter
 from unshard.worker.status import SubtaskStatus, WaitingSubtask
 
 RELAY = SubtaskStatus("s1", "relay")

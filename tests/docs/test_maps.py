@@ -17,7 +17,7 @@ from unshard.load.checkpoint import LoadTables
 from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.repairs import create_repairs
-from unshard.target.validation import create_validation
+from unshard.target.validation_tables import create_validation
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ROOT / "src" / "unshard"
@@ -293,8 +293,8 @@ def test_names_of_modules_exist() -> None:
         "ddl.fills",
         "unshard.ddl.fills",
         "scratch.show_create_database",
-        "sync.statements.runner.Nothing",
-        "sync.statements.runner.Statements.nothing",
+        "sync.statement.Nothing",
+        "sync.statement.Statements.nothing",
         "target.receipts.nothing(cursor)",
         "CheckpointStore.nothing",
         "NoSuchClass.name",
@@ -306,7 +306,7 @@ def test_names_of_modules_exist() -> None:
     ],
 )
 def test_a_name_that_leads_nowhere_is_found(name: str) -> None:
-    text = Text(SOURCES / "sync" / "unit.py", 1, f"Read by `{name}`, see `statements.runner` and `sync/rows.py`.")
+    text = Text(SOURCES / "sync" / "unit.py", 1, f"Read by `{name}`, see `statements.reader` and `sync/rows.py`.")
     assert list(wrong_names(text)) == [f"src/unshard/sync/unit.py:1: {name}"]
 
 

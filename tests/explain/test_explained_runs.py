@@ -17,8 +17,8 @@ from unshard.cli.app import app
 from unshard.ddl.context import Context
 from unshard.ddl.online import Kept
 from unshard.model.table import TableName
-from unshard.target.checkpoint import save_records
 from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import save_records
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 

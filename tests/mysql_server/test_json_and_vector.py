@@ -22,7 +22,7 @@ from unshard.mysql.structure import read_table
 from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.servers import ThrowawayServer
 

@@ -14,7 +14,7 @@ from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.waiting import wait_until
 from unshard.sync.sharding.table_owners import Ownership
-from unshard.sync.statements.runner import Statements
+from unshard.sync.statement import Statements
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

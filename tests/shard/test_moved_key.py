@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.model.table import TableName
-from unshard.sync.sharding.changed_keys import KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.move_outcomes import KeyChange, MoveOutcome, When, fates
 
 TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.spark import batches
-from unshard.sync.batch import plan as batch_plan
+from unshard.sync.batch import shipped_log
 from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import LedgerReport
 from unshard.sync.planning import planner as plan_module
@@ -79,10 +79,10 @@ def test_what_is_carried_is_what_a_range_needs(tmp_path: Path) -> None:
     event = bytes(9) + (30).to_bytes(4, "little") + bytes(17)
     path.write_bytes(b"x" * 100 + event + b"y" * 200)
     piece = Range(str(path), "log", 200, 250, maps=(100,))
-    taken = batch_plan.with_bytes(piece)
+    taken = shipped_log.with_bytes(piece)
     assert taken.carried == ((100, event), (200, b"y" * 50))
     path.unlink()
-    assert bytes(batch_plan.opened(taken)) == bytes(100) + event + bytes(70) + b"y" * 50
+    assert bytes(shipped_log.opened(taken)) == bytes(100) + event + bytes(70) + b"y" * 50
 
 
 @pytest.mark.usefixtures("small_jobs")
@@ -95,7 +95,7 @@ def test_too_much_for_one_job(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batch_plan, "LARGEST_CARRIED", 100)
+    monkeypatch.setattr(shipped_log, "LARGEST_CARRIED", 100)
     source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
     with TaskRun(files, spark).failing() as run:

@@ -24,7 +24,7 @@ from unshard.source.snapshot import open_reader
 from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.target.error_values import CUT, query_with_error_values, with_numbers
 from unshard.target.writer import writer
 from unshard.testing.servers import ThrowawayServer

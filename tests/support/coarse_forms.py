@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 
 from unshard.sync.changes.causality import folded
-from unshard.sync.planning.table_plans import ODD_COLLATIONS
+from unshard.sync.planning.target_plan import ODD_COLLATIONS
 from unshard.testing.servers import ThrowawayServer
 
 ALPHABETS = ("abAB -_'", "cdglnstyzCSZ", "ijyuvwIJYUVW", "aeos", "chlrnjzdCHLRNJ", " -'./_a{|}@[]^")

@@ -29,7 +29,7 @@ from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.sync.statements.backfill import unlike_fills
 from unshard.sync.statements.reader import SourceTraits, logged_context
-from unshard.target.fence import TidbDdl
+from unshard.target.ddl_jobs import TidbDdl
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.testing.servers import ThrowawayServer

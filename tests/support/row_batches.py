@@ -24,7 +24,7 @@ from unshard.sync.changes.causality import tie_rows
 from unshard.sync.changes.decode import Images
 from unshard.sync.changes.gather import encode_changes
 from unshard.sync.planning.planner import written_as
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target import receipts
 from unshard.target.meta import MetaTables

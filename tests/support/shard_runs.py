@@ -17,7 +17,8 @@ from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
-from unshard.target.sharding import forget_source, load_groups, load_keeper
+from unshard.target.sharding import forget_source, load_keeper
+from unshard.target.sharding_groups import load_groups
 from unshard.testing.servers import ThrowawayServer
 
 ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"

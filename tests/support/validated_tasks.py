@@ -19,9 +19,9 @@ from unshard.config.files import load_source, load_task
 from unshard.mysql.connection import Endpoint, session
 from unshard.operate.subject import Subject
 from unshard.operate.validation import answer_validation
+from unshard.target.loaded_rows import FullLoadProgress, full_load_progress
 from unshard.target.meta import MetaTables
 from unshard.target.validation import load_state, load_table_statuses, pending_size
-from unshard.target.validation_backlog import FullLoadProgress, full_load_progress
 from unshard.target.validation_errors import ErrorState, RowError, load_errors
 from unshard.testing.servers import ThrowawayServer
 

@@ -25,7 +25,7 @@ from unshard.sync.changes.causality import find_ties
 from unshard.sync.changes.encode import Ties, encode
 from unshard.sync.changes.merge import Statement, merge
 from unshard.sync.changes.order import arrange
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 
 Row = tuple[Any, ...]
 Image = tuple[Op, int, Row]

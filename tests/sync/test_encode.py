@@ -13,7 +13,7 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.changes.encode import encode
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 
 ID = Column("id", "int", "int(11)", nullable=False)
 NAME = Column("op", "varchar", "varchar(20)", charset="utf8mb4", collation="utf8mb4_general_ci", length=20)

@@ -12,8 +12,9 @@ from unshard.errors import RelayError, SyncError
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.sync.source_log.failover import RecordedNames, translate
-from unshard.sync.source_log.reader import gtids_at
-from unshard.target.checkpoint import Checkpoint, ExitPoint, PreparedXa, TableCheckpoint
+from unshard.sync.source_log.seek import gtids_at
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
+from unshard.target.prepared_xa import PreparedXa
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

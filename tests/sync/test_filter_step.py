@@ -16,7 +16,7 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.row_counts import LedgerReport, RowCounts, Seen, balance
 from unshard.sync.changes.filter import filter_rows
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 
 COLUMNS = (Column("id", "bigint", "bigint(20)", nullable=False), Column("v", "int", "int(11)"))
 TABLE = Table(TableName("a", "t"), COLUMNS, (Index("PRIMARY", ("id",), (0,), unique=True),))

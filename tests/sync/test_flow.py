@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.sync.rows import FIRST_BYTES, LARGEST_BYTES, SLOW_SECONDS, SMALLEST_BYTES, Flow
+from unshard.sync.planning.batch_size import FIRST_BYTES, LARGEST_BYTES, SLOW_SECONDS, SMALLEST_BYTES, Flow
 
 MIB = 1 << 20
 

@@ -21,7 +21,7 @@ from unshard.sync.changes import gather as module
 from unshard.sync.changes.causality import tie_rows
 from unshard.sync.changes.encode import encode
 from unshard.sync.changes.gather import encode_changes, gather
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.target.meta import MetaTables
 
 ID = Column("seq", "int", "int(11)", nullable=False)

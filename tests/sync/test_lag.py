@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unshard.model.position import Position
-from unshard.sync.status import FRESH_SECONDS, Lag, Sighting
+from unshard.sync.lag import FRESH_SECONDS, Lag, Sighting
 
 SOURCE = 5_000_000.0
 """What the source's clock says when ours, which is another one, says 0."""

@@ -11,7 +11,7 @@ from support.row_batches import Target
 from unshard.errors import Where
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from unshard.model.position import Location, Position
 from unshard.sync.batch.row_counts import Account, RowCounts
-from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Sighting, Unsynced, WaitingDdl
+from unshard.sync.lag import Sighting
+from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Unsynced, WaitingDdl
 
 SOURCE = 5_000_000.0
 

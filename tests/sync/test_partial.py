@@ -15,7 +15,7 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.changes.partial_images import encode_partial, map_partial
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, with_constants
 

@@ -19,7 +19,7 @@ from unshard.sync.batch.plan import BatchShape, TablePlan, TargetPlan
 from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
 from unshard.sync.changes.order import arrange
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unshard.sync.sharding.changed_keys import SharedKeys
+from unshard.sync.sharding.shared_keys import SharedKeys
 
 STRETCHES = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 60), max_size=20)), max_size=12)
 

@@ -14,7 +14,8 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.stored_plan import digest
 from unshard.sync.changes.encode import keys_of
-from unshard.sync.planning.table_plans import TableRules, plan_target
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapper import ColumnMapper

@@ -16,7 +16,7 @@ from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.planner import Planner
-from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.planning.target_plan import plan_target
 from unshard.target.meta import MetaTables
 
 COLUMNS = (Column("id", "int", "int(11)", nullable=False), Column("n", "int", "int(11)"))

@@ -16,17 +16,8 @@ from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.lock_keeper import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.target.meta import MetaTables
-from unshard.target.sharding import (
-    announce,
-    done,
-    forget_source,
-    join,
-    load_groups,
-    load_keepers,
-    look,
-    own,
-    save_group,
-)
+from unshard.target.sharding import announce, done, forget_source, join, load_keepers, look, own
+from unshard.target.sharding_groups import load_groups, save_group
 from unshard.testing.servers import MariadbServer
 
 TARGET, OTHER = TableName("db", "t"), TableName("db", "u`'\n")

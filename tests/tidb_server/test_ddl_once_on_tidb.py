@@ -23,7 +23,7 @@ from support.waiting import wait_until
 from unshard.errors import DdlError, SyncError
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
-from unshard.target.fence import TidbDdl, source_mark
+from unshard.target.ddl_jobs import TidbDdl, source_mark
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.target.waits import standstill

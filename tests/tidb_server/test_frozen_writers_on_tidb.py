@@ -25,7 +25,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.target_session import IDLE_SECONDS
 from unshard.retry import ATTEMPTS, pauses
 from unshard.sync.checkpoint.store import CheckpointStore
-from unshard.target import transactions
+from unshard.target import silent_sessions
 from unshard.target.meta import MetaTables
 from unshard.target.writer import writer
 from unshard.testing.servers import MariadbServer
@@ -38,7 +38,7 @@ LOCKS_LIVE_SECONDS = 20
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(silent_sessions, "IDLE_SECONDS", 1)
 
 
 def test_the_heir_of_a_frozen_driver_goes_on_and_the_frozen_one_writes_nothing(tidb: TidbServer, schema: str) -> None:
@@ -87,7 +87,7 @@ def test_only_our_silent_sessions_are_ended(tidb: TidbServer, schema: str) -> No
 
     def ended() -> bool:
         rows(at_work, "SELECT 1")
-        transactions.end_silent(looks, schema)
+        silent_sessions.end_silent(looks, schema)
         return not is_there(ours)
 
     wait_until(ended, "the silent session is ended")
@@ -99,7 +99,7 @@ def test_only_our_silent_sessions_are_ended(tidb: TidbServer, schema: str) -> No
 
 def test_an_heir_waits_for_longer_than_locks_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda low, high: (low + high) / 2)
-    waits = ATTEMPTS * transactions.CLAIM_WAIT_SECONDS + sum(islice(pauses(), ATTEMPTS - 1))
+    waits = ATTEMPTS * silent_sessions.CLAIM_WAIT_SECONDS + sum(islice(pauses(), ATTEMPTS - 1))
     assert waits > IDLE_SECONDS + LOCKS_LIVE_SECONDS
 
 

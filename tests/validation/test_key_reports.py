@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from unshard.model.table import TableName
-from unshard.sync.batch import row_counts
-from unshard.sync.batch.row_counts import KeyReport, KeyReportTable, pack
+from unshard.sync.batch import key_report
+from unshard.sync.batch.key_report import KeyReport, KeyReportTable, pack
 from unshard.sync.steps.report_keys import KeyShare
 
 A, B = TableName("s", "a"), TableName("s", "b")
@@ -32,7 +32,7 @@ def test_a_report_is_read_back_from_its_stored_parts() -> None:
 
 
 def test_large_reports_are_cut_and_count_changes_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_counts, "PART_BYTES", 1000)
+    monkeypatch.setattr(key_report, "PART_BYTES", 1000)
     reports = pack([(KeyReportTable(A, TARGET, ("id",), 500), keys(range(500)))])
     assert len(reports) > 5
     assert sum(report.keys for report in reports) == 500

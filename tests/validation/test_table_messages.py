@@ -12,7 +12,8 @@ import pytest
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, session
 from unshard.target.meta import MetaTables
-from unshard.target.validation import RUNNING, STOPPED, create_validation, load_table_statuses
+from unshard.target.validation import RUNNING, STOPPED, load_table_statuses
+from unshard.target.validation_tables import create_validation
 from unshard.testing.servers import ThrowawayServer
 from unshard.validation.verdicts import Verdicts
 

@@ -15,8 +15,10 @@ from support.waiting import wait_until
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.sync.planning import planner
 from unshard.target.meta import MetaTables
-from unshard.target.validation import create_validation, load_pending, load_state, pending_size
+from unshard.target.pending_keys import load_pending
+from unshard.target.validation import load_state, pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState, load_errors
+from unshard.target.validation_tables import create_validation
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

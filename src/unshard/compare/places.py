@@ -17,8 +17,9 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import identify, status_statement
-from unshard.target.checkpoint import load_checkpoint, load_upstream
+from unshard.target.checkpoint import load_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.upstream import load_upstream
 
 _ABSENT = frozenset({1049, 1146})
 _LOOK_SECONDS = 0.2

@@ -34,7 +34,7 @@ NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3
 
 
 class Jobs(Protocol):
-    """The DDL jobs of a TiDB target (`target.fence`), which outlive the session that began them."""
+    """The DDL jobs of a TiDB target (`target.ddl_jobs`), which outlive the session that began them."""
 
     def run(self, word: str, statement: str) -> None:
         """Run a statement that can later be found by the word."""

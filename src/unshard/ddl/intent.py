@@ -62,7 +62,7 @@ class Step:
         again: what a second run does, where `before` equals `after`.
         before, after: the structures of the tables that it changes, before it and after it.
         context: the session that it runs in.
-        word: a random word by which a TiDB target's history of DDL finds the statement (`target.fence`).
+        word: a random word by which a TiDB target's history of DDL finds the statement (`target.ddl_jobs`).
     """
 
     statement: str

@@ -25,8 +25,8 @@ from unshard.mysql.structure import families, read_table, table_names
 from unshard.shard.merged_table import MergedTable
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.statements.reader import SourceTraits
-from unshard.target.checkpoint import load_records
 from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import load_records
 from unshard.target.sharding import load_merged
 from unshard.transform.source_rules import SourceRules
 from unshard.worker.source_facts import read_traits, utc_of

@@ -42,7 +42,8 @@ from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import ShardId, StructureRequest
 from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
-from unshard.sync.statements.reader import COORDINATED, classify_logged, event_in, filtered_names, judge_operation
+from unshard.sync.statements.event_filter import classify_logged, event_in, filtered_names, judge_operation
+from unshard.sync.statements.reader import COORDINATED
 from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema
 from unshard.transform.source_rules import SourceRules
 from unshard.worker.source_facts import statement_rules

@@ -19,7 +19,7 @@ from unshard.mysql.connection import rows
 from unshard.target.filled import FilledTables
 from unshard.target.meta import DUPLICATE_COLUMN
 from unshard.target.receipts import FIRST_EPOCH
-from unshard.target.transactions import claiming
+from unshard.target.silent_sessions import claiming
 
 _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (

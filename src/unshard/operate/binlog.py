@@ -19,7 +19,7 @@ from unshard.operate.subject import Subject, wrong_use
 from unshard.target.meta import MetaTables
 from unshard.target.operators import OperatorKind, give, load_operators, revert
 from unshard.target.recorded import Recorded, read_recorded
-from unshard.target.sharding import load_groups
+from unshard.target.sharding_groups import load_groups
 
 LATER = "takes effect when the task is started again, or gets there"
 """When an operator takes effect, for a task whose process is not known."""

@@ -18,7 +18,8 @@ from unshard.shard.merged_parts import ShardId
 from unshard.shard.show import waiting_locks
 from unshard.shard.show_merged import merged_locks
 from unshard.target.meta import MetaTables
-from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers, load_merged, move_merged
+from unshard.target.sharding import Change, change, load_keeper, load_keepers, load_merged, move_merged
+from unshard.target.sharding_groups import load_groups
 
 PATIENCE_SECONDS = 10.0
 """How long an unlock waits for the owner to run the DDL, as in DM."""

@@ -18,20 +18,19 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
+from unshard.target.loaded_rows import FullLoadProgress, full_load_progress
 from unshard.target.meta import MetaTables
 from unshard.target.validation import (
     RUNNING,
     STOPPED,
     PendingSize,
     ValidationState,
-    create_validation,
     load_state,
     load_table_statuses,
     pending_size,
     set_cutover,
     set_stage,
 )
-from unshard.target.validation_backlog import FullLoadProgress, full_load_progress
 from unshard.target.validation_errors import (
     ErrorState,
     RowError,
@@ -40,6 +39,7 @@ from unshard.target.validation_errors import (
     load_errors,
     settle_errors,
 )
+from unshard.target.validation_tables import create_validation
 
 LATER = "takes effect when the task is started again"
 _FOLLOWS_NOTHING = (

@@ -28,8 +28,9 @@ from unshard.spark.folders import sees
 from unshard.spark.jobs import Task, bring_home, failure, run_tasks, tagged
 from unshard.spark.lazy import LazySession
 from unshard.spark.worker_process import counted, settle
-from unshard.sync.batch.plan import BatchPlan, carried
+from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport, add_up
+from unshard.sync.batch.shipped_log import carried
 from unshard.sync.steps.pipeline import applied_share
 from unshard.target.writer import break_off
 

@@ -12,8 +12,11 @@
 | `changes` | the row changes of a batch, from bytes of the log to statements |
 | `steps` | the steps of a batch in their order, and the writes into the target |
 | `checkpoint` | claims, open batches, checkpoints, safe mode |
-| `statements` | DDL and other statements |
+| `statement` | one statement: read, prepared, run once, closed |
+| `statements` | the parts of that: a statement read, refused, recorded, its values set |
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
+| `merged_runs` | the batches that run changes of merged tables in optimistic mode |
 | `operate` | operators at a start and at a stop |
+| `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

@@ -6,7 +6,7 @@
 | without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
 | with one that was taken back | no | planned anew as the statement itself |
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
-| for a merged table in optimistic mode | either | `sharding.merged_runs` |
+| for a merged table in optimistic mode | either | `merged_runs` |
 
 If the process dies before the new plan is noted, the old plan is valid, and the statement is planned anew again; if it
 dies afterwards, the new plan is valid.
@@ -21,9 +21,10 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.owner import operator_for
-from unshard.sync.source_log.reader import Log, statement_again
+from unshard.sync.source_log.open_batch import statement_again
+from unshard.sync.source_log.reader import Log
+from unshard.sync.statement import Statements
 from unshard.sync.statements.plan_record import StatementPlan
-from unshard.sync.statements.runner import Statements
 from unshard.target.operators import OperatorKind
 from unshard.target.receipts import FENCED_OUT, OpenBatch
 from unshard.target.recorded import Stopped

@@ -1,10 +1,4 @@
-"""Batches of row changes: each is planned, its plan is stored, Spark runs it, and it is closed with its row counts.
-
-The size of the next batch follows the backlog and the target's latency (`Flow`). A batch should take a second or two:
-long enough that its fixed cost (a Spark job, the receipts) matters little, short enough that the checkpoint, a graceful
-stop and the status keep up even with a slow target. Where there is no backlog a batch takes what has come in, and the
-size has no effect.
-"""
+"""Batches of row changes: each is planned, its plan is stored, Spark runs it, and it is closed with its row counts."""
 
 from __future__ import annotations
 
@@ -20,47 +14,17 @@ from unshard.sync.batch.row_counts import Account, LedgerReport, balance
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
+from unshard.sync.planning.batch_size import Flow
 from unshard.sync.planning.operators import as_kept, leave_out, located, refuse_ahead, take_up
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.refused_events import refuse_forbidden
 from unshard.sync.planning.skipped_events import by_rule, pass_over
 from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.source_log.open_batch import rows_again
 from unshard.sync.source_log.prepared_xa import PreparedXas, look_back, no_prepare
-from unshard.sync.source_log.reader import Complete, Log, TransactionRows, rows_again
+from unshard.sync.source_log.reader import Complete, Log, TransactionRows
 from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
-
-SMALLEST_BYTES = 256 << 10
-LARGEST_BYTES = 64 << 20
-FIRST_BYTES = 32 << 20
-
-QUICK_SECONDS = 2.0
-SLOW_SECONDS = 5.0
-AIM_SECONDS = 2.5
-FASTEST_GROWTH = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """The budget of one source's next batch, in bytes of binlog. A transaction larger than it is one batch."""
-
-    budget_bytes: int = FIRST_BYTES
-
-    def after(self, size: int, seconds: float) -> Flow:
-        """Return the budget after a batch of `size` bytes that took `seconds`, waits and retries included.
-
-        It grows after a quick batch that used most of it, and shrinks after a slow one, both to the size that would
-        have taken AIM_SECONDS. In between it stays, and also after a quick batch that took all there was.
-        """
-        within = seconds * min(1.0, self.budget_bytes / max(size, 1))  # a large transaction tells its rate
-        if within > SLOW_SECONDS:
-            return self._of(int(min(size, self.budget_bytes) * AIM_SECONDS / within))
-        if seconds < QUICK_SECONDS and size * 2 > self.budget_bytes:
-            return self._of(int(self.budget_bytes * min(FASTEST_GROWTH, AIM_SECONDS / max(seconds, 0.01))))
-        return self
-
-    def _of(self, wanted: int) -> Flow:
-        return replace(self, budget_bytes=max(SMALLEST_BYTES, min(LARGEST_BYTES, wanted)))
 
 
 @dataclass(slots=True)

@@ -26,19 +26,19 @@ from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore, nothing
+from unshard.sync.merged_runs import MergedRuns
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, leave_optimistic_mode, refuse_held
-from unshard.sync.sharding.crossings import crossed
-from unshard.sync.sharding.merged_runs import MergedRuns
 from unshard.sync.sharding.moved_rows import MovedRows
 from unshard.sync.sharding.optimistic import AwaitTarget, OptimisticGroups, ReadAgain
 from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.sharding.snapshot import copied_ddl
 from unshard.sync.sharding.table_owners import held_clash
 from unshard.sync.source_log.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
+from unshard.sync.source_log.open_batch import rows_end
 from unshard.sync.source_log.prepared_xa import PreparedXas
 from unshard.sync.source_log.reader import (
     Complete,
@@ -50,14 +50,15 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
     next_work,
-    rows_end,
 )
+from unshard.sync.statement import Statements
+from unshard.sync.statements.crossings import crossed
 from unshard.sync.statements.plan_record import KIND, StatementPlan
-from unshard.sync.statements.runner import Statements
 from unshard.sync.status import FailOver, Meter
-from unshard.target.checkpoint import Checkpoint, ExitPoint, refuse_unfinished
+from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.receipts import OpenBatch
 from unshard.target.transactions import GIVEN_UP
+from unshard.target.unfinished_dm import refuse_unfinished
 
 
 @dataclass(slots=True)
@@ -141,7 +142,7 @@ class SyncUnit:
         if self.groups is None:
             return DdlInSnapshot()
         try:
-            return copied_ddl(start, self.statements, self.groups, self.store, self.relay, stop)
+            return copied_ddl(start, self.statements.reader, self.groups, self.store, self.relay, stop)
         finally:
             self.store.drop()
 

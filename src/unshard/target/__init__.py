@@ -3,13 +3,20 @@
 | module | contents |
 |---|---|
 | `meta` | the tables in `meta-schema`, and their removal |
+| `unfinished_dm` | unfinished work of DM, which is refused |
 | `filled` | the target tables that a task's copy fills |
+| `upstream` | the server to which a source's binlog names belong |
 | `receipts` | claims, open batches, chunks: how a batch is applied exactly once |
-| `checkpoint` | checkpoints, tracked structures, ghost tables, prepared XA transactions |
+| `checkpoint` | checkpoints, and tracked structures |
+| `online_ddl` | the record of statements on ghost tables |
+| `prepared_xa` | the record of prepared XA transactions |
 | `operators` | operators: a user's instruction for one position of the log |
-| `sharding` | sharding groups, locks and merged tables |
+| `sharding` | the locks of sharding DDL, and merged tables |
+| `sharding_groups` | the unresolved sharding groups of a source |
 | `fence` | the fence of DDL: only the owner of a source changes structures |
-| `transactions` | the begin of a transaction, its retries, the end of a silent one |
+| `ddl_jobs` | the DDL jobs of a TiDB, and the fence of each statement there |
+| `transactions` | the begin of a transaction, and its retries |
+| `silent_sessions` | the end of sessions that an earlier process has left silent |
 | `writer` | the connections that write rows |
 | `rate_limiter` | the limits of a target that all writers share |
 | `error_values` | statements that write the error value of an ENUM |
@@ -17,7 +24,11 @@
 | `waits` | the waits of the task's sessions, for the status |
 | `recorded` | all records of a source, for a reader; the error that stopped it |
 | `repairs` | transactions that repair rows between the batches |
-| `validation` | the records of continuous validation |
-| `validation_backlog` | changed keys and loaded rows that are not looked at yet |
-| `validation_errors` | rows that differ, and questions between validators |
+| `validation_tables` | the tables of continuous validation |
+| `validation` | the validator's record of a source |
+| `changed_keys` | keys that batches have changed, and that validation has not looked at yet |
+| `loaded_rows` | the progress of validation through the rows of the full load |
+| `pending_keys` | keys that differed at a look, and are not judged yet |
+| `validation_questions` | questions about rows between the validators of a task |
+| `validation_errors` | rows that differ |
 """

@@ -1,4 +1,4 @@
-"""The checkpoint: how far a source is applied, its tables' structures there, and the open work in its log.
+"""The checkpoint: how far a source is applied, and its tables' structures there.
 
 The checkpoint has DM's table and columns. `table_info` of the global row, which is null in DM's rows, shows who wrote
 the row. The location in a row of DM, or in ours of `at-least-once` delivery, may be earlier than what the target holds;
@@ -7,21 +7,6 @@ with `exactly-once` delivery it never is.
 While a sharding DDL is unresolved the columns of the global row stay at the location where it began, as in DM: the log
 is needed from there. `table_info` then has the location up to which everything is read, and applied except for the
 changes that wait for that DDL.
-
-Statements that ran on ghost tables of online DDL and wait for their RENAME are in DM's table. Beside DM's keys a row
-holds `kept`, the statements with their sessions. DM's own rows lack it; their statements are read as run in a default
-session with the ghost's schema.
-
-XA transactions that are prepared in the source and neither committed nor rolled back there yet have a row each. It is
-written with the checkpoint that passes the prepare, and deleted with the one that passes the commit or rollback. So the
-rows are exactly the transactions that are prepared at the checkpoint.
-
-The server to which a source's binlog names belong (those in its checkpoint, its open batch and its prepared
-transactions) is recorded at a task's first contact with its source. It changes in the transaction that translates those
-names when the source has failed over to another server.
-
-Unfinished work of DM in its tables, which a task that takes over from DM can't continue, is refused
-(`refuse_unfinished`).
 """
 
 from __future__ import annotations
@@ -32,13 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.context import Context
-from unshard.ddl.online import Kept, Records
-from unshard.errors import DdlError, SyncError, Where
+from unshard.errors import DdlError, Where
 from unshard.model.position import Location, Position
 from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import rows
 from unshard.target.meta import MetaTables
 
 _COLUMNS = (
@@ -168,19 +150,6 @@ def _place(location: Location | None) -> tuple[str, int, str]:
     return location.position.file, location.position.offset, location.gtid
 
 
-def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
-    """Return the recorded server (`mysql.flavour.identify`), or None."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT uuid FROM {meta.upstream} WHERE source = %s", (source,))
-        found = cursor.fetchone()
-    return str(found[0]) if found else None
-
-
-def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None:
-    """Record a server, in the caller's transaction. May run twice."""
-    cursor.execute(f"REPLACE INTO {meta.upstream} (source, uuid) VALUES (%s, %s)", (source, uuid))
-
-
 def structure_of(connection: Any, meta: MetaTables, source: str, name: TableName) -> Table | None:
     """Return a table's structure at the source's checkpoint; None where it is not tracked (yet)."""
     found = load_checkpoint(connection, meta, source)
@@ -225,113 +194,3 @@ def _refuse_begun(cursor: Any, meta: MetaTables, source: str) -> None:
     if cursor.fetchone() is not None:
         cursor.execute("ROLLBACK")
         raise DdlError("DDL-032", Where(source))
-
-
-_UNFINISHED = (("syncer_sharding_meta", "source_id", "a DDL of merged tables has not reached all of them"),)
-
-
-def refuse_unfinished(connection: Any, meta: MetaTables, source: str) -> None:
-    """Raise SyncError SYNC-046 where DM's `_syncer_sharding_meta` has rows of the source."""
-    for suffix, column, what in _UNFINISHED:
-        if _exists(connection, meta, suffix):
-            name = meta.named(suffix)
-            ((count,),) = rows(connection, f"SELECT COUNT(*) FROM {name} WHERE {column} = %s", (source,))
-            if count:
-                raise SyncError("SYNC-046", Where(source=source), f"{what} ({count} rows in {name})", {"table": name})
-
-
-def refuse_unfinished_load(connection: Any, meta: MetaTables, source: str) -> None:
-    """Raise SyncError SYNC-046 where DM was loading: its status says so, and the task has no load table of ours."""
-    if not _exists(connection, meta, "lightning_checkpoint_list") or _exists(connection, meta, "load_chunk"):
-        return
-    name = meta.named("lightning_checkpoint_list")
-    found = rows(
-        connection, f"SELECT status FROM {name} WHERE task_name = %s AND source_name = %s", (meta.task, source)
-    )
-    if found and found[0][0] == "running":
-        raise SyncError("SYNC-046", Where(source=source), f"its full load is not finished ({name})", {"table": name})
-
-
-def _exists(connection: Any, meta: MetaTables, suffix: str) -> bool:
-    found = rows(
-        connection,
-        "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-        (meta.schema, f"{meta.task}_{suffix}"),
-    )
-    return bool(found)
-
-
-def load_records(connection: Any, meta: MetaTables, source: str) -> dict[TableName, tuple[Kept, ...]]:
-    """Return the recorded statements of a source, by ghost table."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT ghost_schema, ghost_table, ddls FROM {meta.online_ddl} WHERE id = %s", (source,))
-        return {TableName(schema, table): _kept(schema, json.loads(form)) for schema, table, form in cursor.fetchall()}
-
-
-def save_records(cursor: Any, meta: MetaTables, source: str, changes: Records) -> None:
-    """Write changed records; runs in the transaction that moves the checkpoint, and may run twice."""
-    for ghost, kept in changes.items():
-        key = (source, ghost.schema, ghost.table)
-        if not kept:
-            cursor.execute(
-                f"DELETE FROM {meta.online_ddl} WHERE id = %s AND ghost_schema = %s AND ghost_table = %s", key
-            )
-            continue
-        form = {
-            "schema": ghost.schema,
-            "table": ghost.table,
-            "ddls": [one.sql for one in kept],
-            "kept": [one.to_dict() for one in kept],
-        }
-        cursor.execute(
-            f"REPLACE INTO {meta.online_ddl} (id, ghost_schema, ghost_table, ddls) VALUES (%s, %s, %s, %s)",
-            (*key, json.dumps(stamped(form))),
-        )
-
-
-def _kept(schema: str, form: Any) -> tuple[Kept, ...]:
-    version_of(form, "what was run on a ghost table of online DDL")
-    if "kept" in form:
-        return tuple(Kept.from_dict(one) for one in form["kept"])
-    return tuple(Kept(sql, Context(schema)) for sql in form["ddls"])
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedXa:
-    """The place of a prepared transaction's rows: from `begin` to byte `end` of its file.
-
-    `begin` has the GTID set before the transaction.
-    """
-
-    xid: str
-    begin: Location
-    end: int
-
-
-def load_prepared(connection: Any, meta: MetaTables, source: str) -> dict[str, PreparedXa]:
-    """Return the prepared transactions of a source, by xid."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT xid, binlog_name, begin_pos, end_pos, binlog_gtid FROM {meta.prepared_xa} WHERE source = %s",
-            (source,),
-        )
-        found = cursor.fetchall()
-    return {
-        xid: PreparedXa(xid, Location(Position(name, int(begin)), gtid), int(end))
-        for xid, name, begin, end, gtid in found
-    }
-
-
-def keep(cursor: Any, meta: MetaTables, source: str, prepared: PreparedXa) -> None:
-    """Record a prepared transaction; runs in the transaction that moves the checkpoint, and may run twice."""
-    at = prepared.begin
-    cursor.execute(
-        f"REPLACE INTO {meta.prepared_xa} (source, xid, binlog_name, begin_pos, end_pos, binlog_gtid)"
-        " VALUES (%s, %s, %s, %s, %s, %s)",
-        (source, prepared.xid, at.position.file, at.position.offset, prepared.end, at.gtid),
-    )
-
-
-def drop(cursor: Any, meta: MetaTables, source: str, xid: str) -> None:
-    """Delete its record; runs in the transaction that moves the checkpoint, and may run twice."""
-    cursor.execute(f"DELETE FROM {meta.prepared_xa} WHERE source = %s AND xid = %s", (source, xid))

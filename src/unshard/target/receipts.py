@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
-from unshard.target.transactions import claiming, upsert
+from unshard.target.silent_sessions import claiming
+from unshard.target.transactions import upsert
 
 FENCED_OUT = "SYNC-001"
 OLD_ORDER = "SYNC-071"

@@ -22,8 +22,9 @@ from typing import Any
 from unshard.model.position import Position
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
-from unshard.target.checkpoint import load_checkpoint, load_upstream
+from unshard.target.checkpoint import load_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.upstream import load_upstream
 
 _REPAIR = """
 CREATE TABLE IF NOT EXISTS {name} (

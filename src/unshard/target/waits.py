@@ -17,7 +17,7 @@ import MySQLdb
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.tidb import is_tidb, of_all_servers
-from unshard.target.fence import Job, jobs_under_way
+from unshard.target.ddl_jobs import Job, jobs_under_way
 from unshard.target.meta import MetaTables
 
 LONG_SECONDS = 5

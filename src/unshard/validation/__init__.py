@@ -1,7 +1,7 @@
 """Continuous validation: rows that change are compared on both ends while the task runs.
 
 Spark tasks report the keys that they change (`sync/steps/report_keys.py`). These commit with the batch's checkpoint
-(`target/validation_backlog.py`). Keys that differ are looked at again by the functions of `compare`. Rows that differ
+(`target/changed_keys.py`). Keys that differ are looked at again by the functions of `compare`. Rows that differ
 are on record in the target (`target/validation_errors.py`) until a later look finds them right.
 
 | module | contents |

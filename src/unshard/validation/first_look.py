@@ -14,9 +14,10 @@ from unshard.compare.executor.changed import ChangedOrder, look_first
 from unshard.errors import UnshardError, disclose
 from unshard.model.table import TableName
 from unshard.run_tasks import RunTasks
-from unshard.sync.batch.row_counts import SEPARATOR, KeyReport, KeyReportTable
-from unshard.target.validation import RUNNING, STOPPED, Key, PendingKey
-from unshard.target.validation_backlog import ChangedKeyPart
+from unshard.sync.batch.key_report import SEPARATOR, KeyReport, KeyReportTable
+from unshard.target.changed_keys import ChangedKeyPart
+from unshard.target.pending_keys import PendingKey
+from unshard.target.validation import RUNNING, STOPPED, Key
 from unshard.validation.tables import GONE, OTHER_KEY, ValidatedTables
 
 KEYS_AT_ONCE = 2_000

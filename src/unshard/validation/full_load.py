@@ -23,8 +23,9 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.retry import retrying
 from unshard.run_tasks import RunTasks
-from unshard.target.validation import RUNNING, STOPPED, PendingKey, add_pending
-from unshard.target.validation_backlog import LoadedTable, list_loaded, move_bound, unfinished
+from unshard.target.loaded_rows import LoadedTable, list_loaded, move_bound, unfinished
+from unshard.target.pending_keys import PendingKey, add_pending
+from unshard.target.validation import RUNNING, STOPPED
 from unshard.validation.first_look import FirstLook
 from unshard.validation.tables import GONE, NO_KEY, ValidatedTables
 from unshard.validation.verdicts import Verdicts

@@ -17,8 +17,9 @@ from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.run_tasks import RunTasks
-from unshard.target.validation import PendingKey
-from unshard.target.validation_errors import ErrorKind, RowAnswer, RowError, RowQuestion
+from unshard.target.pending_keys import PendingKey
+from unshard.target.validation_errors import ErrorKind, RowError
+from unshard.target.validation_questions import RowAnswer, RowQuestion
 from unshard.validation.tables import GONE, OLD_KEY, ValidatedTables
 
 MOST_OPEN = 20_000

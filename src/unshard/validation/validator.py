@@ -23,34 +23,24 @@ from unshard.mysql.connection import Endpoint
 from unshard.run_tasks import RunTasks
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.status import Meter
+from unshard.target.changed_keys import ChangedKeyPart, drop_parts, oldest_parts
 from unshard.target.checkpoint import load_checkpoint
+from unshard.target.loaded_rows import FullLoadProgress, full_load_progress
 from unshard.target.meta import MetaTables
+from unshard.target.pending_keys import add_pending, load_pending
 from unshard.target.validation import (
     RUNNING,
     STOPPED,
     PendingSize,
     ValidationState,
-    add_pending,
-    create_validation,
     is_recorded,
-    load_pending,
     load_state,
     move_location,
     pending_size,
     set_stage,
 )
-from unshard.target.validation_backlog import (
-    ChangedKeyPart,
-    FullLoadProgress,
-    drop_parts,
-    full_load_progress,
-    oldest_parts,
-)
-from unshard.target.validation_errors import (
-    ErrorState,
-    count_errors,
-    load_errors,
-)
+from unshard.target.validation_errors import ErrorState, count_errors, load_errors
+from unshard.target.validation_tables import create_validation
 from unshard.validation.first_look import FirstLook
 from unshard.validation.full_load import LoadedRows
 from unshard.validation.judge import Judge

@@ -11,28 +11,17 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, session
 from unshard.retry import retrying
 from unshard.target.meta import MetaTables
-from unshard.target.validation import (
-    RUNNING,
-    Key,
-    PendingKey,
-    drop_pending,
-    load_state,
-    load_table_statuses,
-    set_table_status,
-)
-from unshard.target.validation_errors import (
-    ErrorState,
+from unshard.target.pending_keys import PendingKey, drop_pending
+from unshard.target.validation import RUNNING, Key, load_state, load_table_statuses, set_table_status
+from unshard.target.validation_errors import ErrorState, RowError, renew_error, save_errors, settle_errors
+from unshard.target.validation_questions import (
     RowAnswer,
-    RowError,
     RowQuestion,
     answer_questions,
     ask_others,
     drop_questions,
     questions_of,
     questions_to,
-    renew_error,
-    save_errors,
-    settle_errors,
 )
 from unshard.validation.judge import Judge, JudgedKey
 

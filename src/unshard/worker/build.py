@@ -40,20 +40,20 @@ from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.throttle import TargetLimits, Throttle
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.batch_size import LARGEST_BYTES
 from unshard.sync.planning.coarse_keys import CoarseKeys
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.planning.target_triggers import TargetTriggers
 from unshard.sync.planning.told_alterations import ToldAlterations
-from unshard.sync.rows import LARGEST_BYTES
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements
 from unshard.sync.sharding.statements import ShardedStatements
 from unshard.sync.sharding.table_owners import Ownership
+from unshard.sync.statement import Statements
 from unshard.sync.statements.backfill import Backfiller
-from unshard.sync.statements.runner import Statements
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables

@@ -14,7 +14,7 @@ from unshard.log import logger
 from unshard.metrics.events import EVENTS
 from unshard.mysql.connection import session
 from unshard.relay.purge import Purged, PurgeLimits, PurgeReader, purge
-from unshard.target.checkpoint import load_upstream
+from unshard.target.upstream import load_upstream
 from unshard.worker.build import beginning_of
 from unshard.worker.shared_relay import SharedRelay
 

@@ -19,19 +19,14 @@ from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.start import file_with_gtids
 from unshard.source.requirements import check_holds
 from unshard.sync.checkpoint.safe_mode import DUMP, read_together
-from unshard.sync.source_log.reader import WrittenLog, gtids_at, seek
-from unshard.target.checkpoint import (
-    Checkpoint,
-    ExitPoint,
-    TableCheckpoint,
-    load_checkpoint,
-    load_prepared,
-    load_upstream,
-    refuse_unfinished_load,
-    save_upstream,
-)
+from unshard.sync.source_log.reader import WrittenLog
+from unshard.sync.source_log.seek import gtids_at, seek
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.prepared_xa import load_prepared
 from unshard.target.receipts import open_batch_gtid
+from unshard.target.unfinished_dm import refuse_unfinished_load
+from unshard.target.upstream import load_upstream, save_upstream
 
 LOOK_SECONDS = 0.2
 OTHER_DUMP = "LOAD-008"

@@ -32,8 +32,8 @@ from unshard.model.progress import TableProgress
 from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayUnitStatus
 from unshard.retry import pauses
 from unshard.source.upstream import Upstream
+from unshard.sync.lag import FRESH_SECONDS, Sighting
 from unshard.sync.source_log.reader import Relay
-from unshard.sync.status import FRESH_SECONDS, Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.validation.on_demand import OnDemandValidator

@@ -16,7 +16,7 @@ from unshard.relay.log import RelayLog
 from unshard.relay.meta import INDEX_NAME
 from unshard.sync.source_log.prepared_xa import look_back, no_prepare, rows_of
 from unshard.sync.source_log.reader import Complete, Prepare, TransactionRows, next_work
-from unshard.target.checkpoint import PreparedXa
+from unshard.target.prepared_xa import PreparedXa
 
 
 @dataclass(frozen=True, slots=True)

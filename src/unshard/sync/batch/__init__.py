@@ -3,8 +3,10 @@
 | module | contents |
 |---|---|
 | `plan` | the plan: ranges of relay files, tables, partitions |
+| `shipped_log` | the bytes of the log, shipped to tasks that can't read it |
 | `stored_plan` | the plan as it is stored in the target, and its digests |
 | `excluded_changes` | row changes that a batch leaves out |
 | `throttle` | the rate and the connections that a batch may use |
-| `row_counts` | the reports of tasks: counts of changes, and keys that they change |
+| `row_counts` | the reports of tasks: counts of changes |
+| `key_report` | the report of the keys that a batch changes |
 """

@@ -32,8 +32,9 @@ from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Table
-from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, opened
+from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
 from unshard.sync.batch.row_counts import Seen
+from unshard.sync.batch.shipped_log import opened
 
 FOREVER = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
 """`row_end` of a current row: the largest TIMESTAMP, before and since MariaDB 11.5."""

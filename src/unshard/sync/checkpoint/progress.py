@@ -15,7 +15,8 @@ from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.safe_mode import Delivery, SafeMode
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
 from unshard.sync.status import Meter
-from unshard.target.checkpoint import Checkpoint, PreparedXa, TableCheckpoint
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+from unshard.target.prepared_xa import PreparedXa
 
 
 @dataclass(slots=True)

@@ -18,31 +18,22 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import ATTEMPTS
+from unshard.sync.batch.key_report import KeyReport
 from unshard.sync.batch.plan import writer_name
-from unshard.sync.batch.row_counts import Account, KeyReport
+from unshard.sync.batch.row_counts import Account
 from unshard.target import receipts
-from unshard.target.checkpoint import (
-    Checkpoint,
-    ExitPoint,
-    PreparedXa,
-    TableCheckpoint,
-    drop,
-    keep,
-    load_checkpoint,
-    load_prepared,
-    load_records,
-    load_upstream,
-    save_checkpoint,
-    save_records,
-    save_upstream,
-)
-from unshard.target.fence import TidbDdl, fenced, wait_for_earlier_ddl
+from unshard.target.changed_keys import add_changed_keys
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.ddl_jobs import TidbDdl
+from unshard.target.fence import fenced, wait_for_earlier_ddl
 from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import load_records, save_records
 from unshard.target.operators import Operator, load_operators, settle
+from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.recorded import Stopped, forget_stopped, save_stopped
 from unshard.target.row_counts import add_left_out, add_to_ledger, forget_missing
 from unshard.target.transactions import on_target
-from unshard.target.validation_backlog import add_changed_keys
+from unshard.target.upstream import load_upstream, save_upstream
 from unshard.target.writer import drop_writers, writer
 
 T = TypeVar("T")

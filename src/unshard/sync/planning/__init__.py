@@ -6,7 +6,9 @@
 | `target_triggers` | triggers of target tables |
 | `told_alterations` | log lines about values that the target stores in another form |
 | `coarse_keys` | unique keys for which safe mode is refused |
-| `table_plans` | steps *filter* and *route* by name: which tables are taken, and how each is written |
+| `table_plans` | steps *filter* and *route* by name: which tables are taken |
+| `target_plan` | how rows are written to a target table |
+| `batch_size` | the size of the next batch |
 | `planner` | the plan of a batch: byte ranges, partitions, exchange |
 | `skipped_events` | row events that are skipped undecoded |
 | `refused_events` | row events that stop the task before the batch |

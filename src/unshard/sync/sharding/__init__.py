@@ -5,7 +5,6 @@
 | module | contents |
 |---|---|
 | `table_owners` | the tables that a source declares to the other sources |
-| `crossings` | statements between the snapshots of the tables that they name |
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
@@ -13,10 +12,11 @@
 | `item_fills` | values that each source sets into its rows after the statement |
 | `resync` | the re-sync: changes that waited, read again and applied |
 | `moved_rows` | rows that moved between shards while a statement waited |
-| `changed_keys` | the keys of these changes, and the decision about each |
+| `changed_keys` | the keys of these changes |
+| `shared_keys` | the keys that more than one table has changed |
+| `move_outcomes` | the decision about each change of such a key |
 | `optimistic` | one source's side of the protocol of optimistic mode |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
 | `merged_members` | one source's shards in merged tables |
 | `merged_changes` | the change of a merged table by one source |
-| `merged_runs` | the batches that run these changes and release the shards |
 """

@@ -34,15 +34,14 @@ from unshard.target.sharding import (
     done,
     join,
     leave,
-    load_groups,
     load_keeper,
     load_keepers,
     load_merged,
     look,
     own,
-    save_group,
     take_out_of_merged,
 )
+from unshard.target.sharding_groups import load_groups, save_group
 
 LOOK_SECONDS = 0.2
 """Seconds between two reads of the locks while this source has a reported DDL; one query covers the whole source."""

@@ -53,7 +53,8 @@ from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.owner import operator_in, operator_pieces, statements_of
 from unshard.sync.statements.backfill import NUMBERED, Backfiller, has_rows
 from unshard.target.operators import Operator, OperatorKind, load_operators
-from unshard.target.sharding import load_groups, move_merged
+from unshard.target.sharding import move_merged
+from unshard.target.sharding_groups import load_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,17 +35,9 @@ from unshard.sync.changes.map import batch_of
 from unshard.sync.planning.operators import without_moved
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
-from unshard.sync.sharding.changed_keys import (
-    ChangedKeys,
-    KeyChange,
-    MoveOutcome,
-    SharedKeys,
-    When,
-    changed_keys,
-    fates,
-    numbered,
-    own_key,
-)
+from unshard.sync.sharding.changed_keys import ChangedKeys, changed_keys, numbered, own_key
+from unshard.sync.sharding.move_outcomes import KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.shared_keys import SharedKeys
 from unshard.sync.source_log.prepared_xa import rows_behind
 from unshard.sync.source_log.reader import Log, TransactionRows, next_work
 from unshard.target.operators import Operator, OperatorKind

@@ -33,8 +33,9 @@ from unshard.sync.planning.refused_events import refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.moved_rows import MovedRows
+from unshard.sync.source_log.open_batch import WHOLE, stretches_again
 from unshard.sync.source_log.prepared_xa import rows_behind
-from unshard.sync.source_log.reader import WHOLE, Log, TransactionRows, next_work, stretches_again
+from unshard.sync.source_log.reader import Log, TransactionRows, next_work
 from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
 

@@ -21,18 +21,22 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.coordinator import ShardingGroups
-from unshard.sync.sharding.crossings import awaited
 from unshard.sync.source_log.failover import ANY
 from unshard.sync.source_log.reader import LoggedDdl, Relay, next_work
+from unshard.sync.statements.crossings import awaited
 from unshard.sync.statements.reader import StatementReader, logged_context
-from unshard.sync.statements.runner import Statements
 from unshard.target.checkpoint import Checkpoint
 
 _BUDGET = 64 << 20
 
 
 def copied_ddl(
-    start: Checkpoint, statements: Statements, groups: ShardingGroups, store: CheckpointStore, relay: Relay, stop: Event
+    start: Checkpoint,
+    reading: StatementReader,
+    groups: ShardingGroups,
+    store: CheckpointStore,
+    relay: Relay,
+    stop: Event,
 ) -> DdlInSnapshot | None:
     """Declare to the task's other sources which sharding DDL the copy has from which sync begins at `start`.
 
@@ -47,14 +51,14 @@ def copied_ddl(
     if after and not awaited(relay, ANY, stop):
         return None
     if after and relay.upstream == store.upstream():
-        tracker = SchemaTracker(statements.tables.tracker.place)
+        tracker = SchemaTracker(reading.tracker.place)
         tracker.begin(tables)
-        rules = replace(statements.rules, online=OnlineDdl(statements.rules.online.tables))
-        reader = StatementReader(statements.source, statements.traits, tracker, rules, statements.events)
+        rules = replace(reading.rules, online=OnlineDdl(reading.rules.online.tables))
+        reader = replace(reading, tracker=tracker, rules=rules)
         end, at = max(after.values()), start.location
         if not awaited(relay, end, stop):
             return None
-        while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
+        while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, reading.source)) is not None:
             if isinstance(work, LoggedDdl) and store.operator_in(work.begin, work.end.position) is None:
                 for name, parts in _met(work, reader, after, groups):
                     met[name] = (*met.get(name, ()), parts)

@@ -19,7 +19,8 @@ from unshard.shard.lock_keeper import lock_id
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.target.receipts import hold
-from unshard.target.sharding import announce, held_tables, load_keeper, load_keepers, own
+from unshard.target.sharding import announce, load_keeper, load_keepers, own
+from unshard.target.sharding_groups import held_tables
 
 Owned = dict[TableName, tuple[TableName, ...]]
 BUSY_SECONDS = 0.2

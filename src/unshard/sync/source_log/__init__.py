@@ -2,7 +2,9 @@
 
 | module | contents |
 |---|---|
-| `reader` | the next work after a location; the work of an open batch, read again |
+| `reader` | the next work after a location |
+| `open_batch` | the work of an open batch, read again by its record |
+| `seek` | the location of a GTID set |
 | `prepared_xa` | prepared XA transactions |
 | `failover` | locations translated to the binlog of another server |
 """

@@ -24,8 +24,10 @@ from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch.stored_plan import RowsRecord
-from unshard.sync.source_log.reader import Prepare, RelayFiles, Work, WrittenLog, head_gtids, seek
-from unshard.target.checkpoint import Checkpoint, PreparedXa, TableCheckpoint
+from unshard.sync.source_log.reader import Prepare, RelayFiles, Work, WrittenLog
+from unshard.sync.source_log.seek import head_gtids, seek
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
 IDLE_SECONDS = 0.25

@@ -24,7 +24,7 @@ from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch.stored_plan import RowsRecord
 from unshard.sync.source_log.reader import Complete, Log, Prepare, TransactionRows, Work, next_work
-from unshard.target.checkpoint import PreparedXa
+from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
 _BUDGET = 64 << 20

@@ -9,14 +9,11 @@
 | the end of a file, or of what a killed source left of it | `Move` to the next one |
 | the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
-
-A location that is known only by its GTID set is searched for (`seek`). The work of a batch that an earlier process left
-open is read again by its stored record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -25,12 +22,9 @@ from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import PlainStatement, Rotate, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop
-from unshard.errors import BinlogError, SyncError, Where
-from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
+from unshard.errors import Where
+from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
-from unshard.relay.gtids import gtids_before
-from unshard.sync.batch.stored_plan import RowsRecord
-from unshard.target.receipts import OpenBatch
 
 
 class Log(Protocol):
@@ -238,121 +232,3 @@ def _with_gtids(known: str, added: str) -> str:
         return str(MariadbGtidSet.parse(known).add(*MariadbGtidSet.parse(added).last))
     runs = [(origin, *run) for origin, intervals in MysqlGtidSet.parse(added).origins for run in intervals]
     return str(MysqlGtidSet.parse(known).add(*runs))
-
-
-ONE_TRANSACTION = 1
-_MANY = 64 << 20
-_HEAD_BYTES = 1 << 20
-
-
-def seek(
-    log: Log,
-    file: str,
-    gtid: str,
-    written: Position,
-    source: str,
-    *,
-    before: str = "",
-    note: Callable[[Work], None] = lambda work: None,
-) -> Location | None:
-    """Return the location of the first transaction that `gtid` does not hold, searching from the start of `file`.
-
-    `before` is the set that the file begins with, as far as it is known. `note` is called with each work that is
-    passed. None when everything that is written is in the set, but some of the set was not seen: more of the log is
-    needed. Raises BinlogError for damaged bytes.
-    """
-    at = Location(Position(file), before)
-    while (work := next_work(log, at, written, ONE_TRANSACTION, source)) is not None:
-        if isinstance(work, TransactionRows) and not all(holds(gtid, one) for one in work.log_range.gtids):
-            return Location(work.begin, gtid)
-        if isinstance(work, LoggedDdl) and work.statement.gtid and not holds(gtid, work.statement.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Prepare) and work.prepared.gtid and not holds(gtid, work.prepared.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Complete) and work.completed.gtid and not holds(gtid, work.completed.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Move) and work.end.gtid and not holds(gtid, work.end.gtid):
-            return Location(at.position, gtid)  # a transaction without effect
-        note(work)
-        at = work.end
-    return Location(at.position, gtid) if at.gtid and holds(at.gtid, gtid) else None
-
-
-def gtids_at(log: Log, place: Position, source: str) -> str:
-    """Return the GTID set up to `place`, which is written, from the log's file; "" where the file doesn't have it.
-
-    Damaged bytes are no error here: the reader that follows the log meets them, or begins after them.
-    """
-    try:
-        head = head_gtids(log, place.file, place)
-        at = Location(Position(place.file), str(head or ""))
-        while at.position < place and (work := next_work(log, at, place, _MANY, source)) is not None:
-            at = work.end
-    except BinlogError:
-        return ""
-    return at.gtid if head is not None and at.position == place else ""
-
-
-def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
-    """Return the GTID set that a file of the log begins with; None while it is not written yet."""
-    end = written.offset if written.file == file else _HEAD_BYTES
-    with log.path(file).open("rb") as opened:
-        return gtids_before(opened.read(min(end, _HEAD_BYTES)), FIRST_OFFSET)
-
-
-def holds(known: str, gtid: str) -> bool:
-    """Return whether the set `known` has all of the set `gtid`; both have the same notation."""
-    if ":" in gtid:
-        return MysqlGtidSet.parse(known).contains(MysqlGtidSet.parse(gtid))
-    return MariadbGtidSet.parse(known).contains(MariadbGtidSet.parse(gtid))
-
-
-WHOLE = 1 << 62
-
-
-def rows_end(batch: OpenBatch) -> Position:
-    """Return the position up to which the log is needed for an open batch of rows."""
-    return Position(batch.begin.file, max(one.end for one in RowsRecord.of(batch).ranges))
-
-
-def rows_again(log: Log, batch: OpenBatch, source: str) -> TransactionRows:
-    """Return the rows of an open batch. Raises SyncError SYNC-008 where the log has something else there."""
-    begin = Position(batch.begin.file, RowsRecord.of(batch).ranges[0].start)
-    work = next_work(log, Location(begin), rows_end(batch), WHOLE, source)
-    if not isinstance(work, TransactionRows) or work.end.position != batch.end:
-        raise _differs(batch, source)
-    # the checkpoint may lie before moves that were never saved, and with it its GTIDs
-    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
-
-
-def stretches_again(log: Log, batch: OpenBatch, source: str) -> list[TransactionRows]:
-    """Return the stretches of an open batch that has statements between its rows, in order; at least one.
-
-    Raises SyncError SYNC-008 as `rows_again`.
-    """
-    found: list[TransactionRows] = []
-    ranges = RowsRecord.of(batch).ranges
-    file = ranges[0].file
-    for start, end in coalesced((one.start, one.end) for one in ranges):
-        work = next_work(log, Location(Position(file, start)), Position(file, end), WHOLE, source)
-        if not isinstance(work, TransactionRows) or work.end.position != Position(file, end):
-            raise _differs(batch, source)
-        found.append(work)
-    if found[-1].end.position != batch.end:
-        raise _differs(batch, source)
-    return [*found[:-1], replace(found[-1], end=Location(batch.end, batch.plan["end_gtid"]))]
-
-
-def statement_again(log: Log, batch: OpenBatch, begin: Position, gtid: str, source: str) -> LoggedDdl:
-    """Return the statement of an open batch; it begins at `begin`, after the transactions of `gtid`.
-
-    Raises SyncError SYNC-008 as `rows_again`.
-    """
-    work = next_work(log, Location(begin, gtid), batch.end, WHOLE, source)
-    if not isinstance(work, LoggedDdl) or work.end.position != batch.end:
-        raise _differs(batch, source)
-    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
-
-
-def _differs(batch: OpenBatch, source: str) -> SyncError:
-    return SyncError("SYNC-008", Where(source=source, position=f"{batch.begin} to {batch.end}"))

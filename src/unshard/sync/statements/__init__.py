@@ -2,8 +2,9 @@
 
 | module | contents |
 |---|---|
+| `event_filter` | the event filter's verdict on each operation |
 | `reader` | a statement of the log as operations |
-| `runner` | a statement run once, as a batch of its own |
+| `crossings` | statements between the snapshots of the tables that they name |
 | `refused` | statements that are refused without `shard-mode` |
 | `uncoordinated` | statements that wait for no other table, as sharding groups see them |
 | `plan_record` | the plan of a statement's batch as JSON |

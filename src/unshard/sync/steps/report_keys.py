@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from unshard.kernels.literals import render
 from unshard.model.change import IMAGE_FIELDS, Op
+from unshard.sync.batch.key_report import SEPARATOR, KeyReport, KeyReportTable, pack
 from unshard.sync.batch.plan import BatchPlan, TablePlan
-from unshard.sync.batch.row_counts import SEPARATOR, KeyReport, KeyReportTable, pack
 from unshard.sync.changes.decode import Images
 from unshard.sync.changes.encode import is_bare
 from unshard.sync.changes.map import with_keys

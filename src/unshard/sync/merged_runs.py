@@ -32,9 +32,9 @@ from unshard.sync.sharding.optimistic import (
 )
 from unshard.sync.sharding.optimistic_statements import OptimisticStatements
 from unshard.sync.sharding.owner import operator_in
+from unshard.sync.statement import Statements
 from unshard.sync.statements.backfill import has_rows
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
-from unshard.sync.statements.runner import Statements
 from unshard.target.operators import OperatorKind
 from unshard.target.receipts import OpenBatch
 

@@ -67,10 +67,10 @@ class Statements:
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     touched: frozenset[TableName] = frozenset()
     sharded: ShardedStatements | None = None
-    _reader: StatementReader = field(init=False)
+    reader: StatementReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reader = StatementReader(self.source, self.traits, self.tables.tracker, self.rules, self.events)
+        self.reader = StatementReader(self.source, self.traits, self.tables.tracker, self.rules, self.events)
 
     def tidy(self, connection: Any) -> None:
         """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
@@ -96,7 +96,7 @@ class Statements:
         backfills: tuple[ColumnBackfill, ...] = ()
         if operator is None:
             sharded = self.sharded is not None
-            wanted = self._reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
+            wanted = self.reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
             if ready.intent is not None:
@@ -113,7 +113,7 @@ class Statements:
             also = self.sharded.meet(met, work, at, copied)
         elif self.sharded is not None:
             skipped = operator is not None and operator.op is OperatorKind.SKIP
-            left = self._reader.made(work, where) if skipped else None
+            left = self.reader.made(work, where) if skipped else None
             passing = Passing.of(ready.shared.pieces, changes, work, at, left)
             also = self.sharded.pass_by(passing)
         if ready.intent is None:
@@ -130,7 +130,7 @@ class Statements:
 
     def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
         """Return the tables of a statement that lies between their snapshots; `after` has the snapshots' positions."""
-        return self._reader.crossed(work, after)
+        return self.reader.crossed(work, after)
 
     def execute(
         self, group: ShardingGroup, at: Location, store: CheckpointStore, again: OpenBatch | None = None
@@ -227,17 +227,17 @@ class Statements:
         The source ran only the statement, so the statement is tracked in any case. Where it can't be tracked, the
         operator's statements are tracked in its place, as DM does.
         """
-        given = [piece for text in operator.sqls for piece in self._reader.given(text, work, where)]
+        given = [piece for text in operator.sqls for piece in self.reader.given(text, work, where)]
         own = RoutedStatement()
         rules = replace(self.rules, marks=unmarked)
         try:
             if operator.op is OperatorKind.INJECT:
                 rules = self.rules
                 sharded = self.sharded is not None
-                own = self._reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
+                own = self.reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
                 self._refuse_sharding(own.found, store)
             else:
-                own = self._reader.followed(work, where, rules)
+                own = self.reader.followed(work, where, rules)
             found = (*(replace(piece, tracked=False) for piece in given), *own.found)
             return own, self._prepared(work, found, rules, store)
         except DdlError as error:

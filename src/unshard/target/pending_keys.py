@@ -1,0 +1,85 @@
+"""Keys that differed at a look of continuous validation, and are not judged yet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.target.meta import MetaTables
+from unshard.target.validation import Key
+
+LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PendingKey:
+    """A key that differed. `kind`: 0 the target lacks the row, 1 both sides have one, 2 the source lacks it.
+
+    `origin` is the source table whose change led to the look; `since` is when, unix seconds. `number` 0: not stored.
+    """
+
+    origin: TableName
+    target: TableName
+    key: Key
+    kind: int
+    since: float
+    number: int = 0
+
+
+def row_pk(key: Key) -> str:
+    """Return DM's name of a row: the values of its key with tabs between, or the SHA-256 of a long name."""
+    values = [value[1:-1] if value[:1] == "'" else value for value in key]
+    text = "\t".join(values)
+    if any("\t" in value for value in values):
+        text = repr(values)
+    whole = len(text) <= LONGEST_NAME and values == text.split("\t")
+    return text if whole else hashlib.sha256(text.encode()).hexdigest()
+
+
+def add_pending(cursor: Any, meta: MetaTables, source: str, found: Iterable[PendingKey]) -> None:
+    """Add keys that differed. In the caller's transaction."""
+    values = [
+        (source, one.origin.schema, one.origin.table, row_pk(one.key), _pending_data(one), one.kind) for one in found
+    ]
+    statement = (
+        f"INSERT INTO {meta.named('validator_pending_change')}"
+        " (source, schema_name, table_name, row_pk, data, revision) VALUES (%s, %s, %s, %s, %s, %s)"
+    )
+    if values:
+        cursor.executemany(statement, values)
+
+
+def _pending_data(one: PendingKey) -> str:
+    target = [one.target.schema, one.target.table]
+    return json.dumps({"key": list(one.key), "tp": one.kind, "target": target, "since": one.since})
+
+
+def load_pending(connection: Any, meta: MetaTables, source: str, after: int, limit: int) -> list[PendingKey]:
+    """Return the oldest pending keys with a number greater than `after`."""
+    found = rows(
+        connection,
+        f"SELECT id, schema_name, table_name, data FROM {meta.named('validator_pending_change')}"
+        " WHERE source = %s AND id > %s ORDER BY id LIMIT %s",
+        (source, after, limit),
+    )
+    pending = []
+    for number, schema, table, data in found:
+        form = json.loads(data)
+        target, origin = TableName(*form["target"]), TableName(schema, table)
+        pending.append(PendingKey(origin, target, tuple(form["key"]), form["tp"], form["since"], int(number)))
+    return pending
+
+
+def drop_pending(cursor: Any, meta: MetaTables, source: str, settled: Iterable[PendingKey]) -> None:
+    """Delete settled keys. In the caller's transaction."""
+    statement = (
+        f"DELETE FROM {meta.named('validator_pending_change')}"
+        " WHERE source = %s AND schema_name = %s AND table_name = %s AND row_pk = %s"
+    )
+    for one in settled:
+        cursor.execute(statement, (source, one.origin.schema, one.origin.table, row_pk(one.key)))
