@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from unshard.testing.servers import MariadbServer
-from unshard.worker.source_facts import utc_of
+from unshard.worker.source_clock import utc_of
 
 pytestmark = pytest.mark.server
 
