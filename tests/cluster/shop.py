@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, exactly_once, moved, row_events
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.web.page.figures import LITTLE_FREE
 
 TARGET = TableName("shop", "orders")

@@ -19,7 +19,7 @@ from support.shard_storm import STEPS, Life, Storm
 from support.shard_terms import Terms
 from support.task_runs import TaskFiles
 from support.waiting import rounds
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 FEW = 9

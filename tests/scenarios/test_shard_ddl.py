@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.scenario_folders import Scenario
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FOLDERS = sorted(path for path in Path(__file__).with_name("shard_ddl").iterdir() if path.is_dir())

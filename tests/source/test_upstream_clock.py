@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.source_clock import utc_of
 
 pytestmark = pytest.mark.server

@@ -24,7 +24,7 @@ from unshard.sync.checkpoint import store
 from unshard.sync.sharding import coordinator, merged_changes, merged_members, optimistic, optimistic_statements
 from unshard.sync.statements import steps
 from unshard.target.receipts import FENCED_OUT
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 

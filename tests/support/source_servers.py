@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 
 from support.target_servers import BUILT_IN_COLLATIONS
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 _GENERAL = {"character_set_server": "utf8mb4", "collation_server": "utf8mb4_general_ci"}
 """For MySQL 8.0 and newer: schemas have a collation that all servers have."""
