@@ -17,12 +17,15 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 sys.path.insert(0, "src")  # for a module of this folder that needs no library
 from unshard.testing.cache import cache_folder, made_once, short_sum
 
 FOLDER = Path("src/unshard/kernels")
 KERNELS = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
+OF_A_CHECKOUT = frozenset({"applied_once", "cluster", "compare", "hold", "proxy", "spark_cluster", "type_cases"})
+"""Modules of `unshard.testing` that only tests and benchmarks use; the others are those of `unshard demo`."""
 
 
 def missing_package() -> tuple[str, str] | None:
@@ -58,6 +61,14 @@ def extensions() -> list[Extension]:
         Extension(f"unshard.kernels.{path.stem}", [path.as_posix()], extra_compile_args=["-O3", "-g0"])
         for path in KERNELS
     ]
+
+
+class BuildModules(build_py):  # type: ignore[misc]
+    """Leaves out of a wheel what only a checkout needs."""
+
+    def find_package_modules(self, package: str, folder: str) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = super().find_package_modules(package, folder)
+        return [one for one in found if package != "unshard.testing" or one[1] not in OF_A_CHECKOUT]
 
 
 class BuildKernels(build_ext):  # type: ignore[misc]
@@ -107,4 +118,4 @@ if not {"sdist", "clean"}.intersection(sys.argv):
     if lack:
         sys.exit(f"unshard can't be built without {lack[0]}: apt-get install {lack[1]}")
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels, "build_py": BuildModules})

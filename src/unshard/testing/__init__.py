@@ -1,5 +1,7 @@
 """Throwaway servers, workloads and comparisons, for tests, bench and demo; for tests alone: `tests/support`.
 
+A wheel has only the modules that `unshard demo` needs (`setup.py`).
+
 | module | contents |
 |---|---|
 | `cache` | the cache of everything that is fetched or made once |
