@@ -25,7 +25,6 @@ from unshard.testing.cache import cache_folder, made_once, short_sum
 FOLDER = Path("src/unshard/kernels")
 KERNELS = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 
-
 OF_TESTS = frozenset({"applied_once", "cluster", "compare", "hold", "proxy", "spark_cluster", "type_cases"})
 """Modules of `unshard.testing` that only tests and benchmarks use: no wheel has them. The demo uses the others."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import data
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SCHEMA = "bench"
 _ROWS = 5_000_000

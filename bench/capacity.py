@@ -14,7 +14,7 @@ from bench.capacity_model import Constants, Demand, line, needs
 from bench.cluster import apply_backlog
 from bench.stage import BIG, Run, end_of, engine, resident, subtask
 from unshard.testing.binlog_count import row_events
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SINGLE_ROWS = 30
 _DEMAND = Demand(shards=10_000, sources=250, rows_per_s=1_000_000)

@@ -15,7 +15,7 @@ from bench import data
 from bench.stage import BIG, Run, end_of, subtask
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import archive_options, class_archive, spark_session
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.spark_cluster import SparkCluster
 
 _WORKERS = (1, 2, 4)

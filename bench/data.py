@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from struct import pack, unpack_from
 
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 SYSBENCH_TABLE = (
     "CREATE TABLE {name} (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL,"

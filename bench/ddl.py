@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.ends import MARIADB, Target
 from bench.stage import BIG, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _TABLES = 100
 _ROUND = (

@@ -25,7 +25,7 @@ from unshard.errors import Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SCHEMA = "bench"
 _BUDGET = 32 << 20

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _OPTIONS = {**BIG, "max_allowed_packet": "1G", "innodb_log_file_size": "1G", "max_binlog_cache_size": "4G"}
 _COLUMNS = 1_000

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SPARK = {"master": "local[2]"}
 _DEATHS = 3

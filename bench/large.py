@@ -20,7 +20,7 @@ from bench.stage import BIG, Memory, Run, end_of, engine
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.spark.lazy import started
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.build import build_subtask
 
 _ROW = 10_000

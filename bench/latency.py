@@ -14,7 +14,7 @@ from typing import Any
 from bench.ends import MARIADB, Target
 from bench.stage import BIG, Run, end_of, engine, subtask
 from unshard.mysql.connection import Endpoint, connect
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _RATE = 1_000
 _SECONDS = 30

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from bench import data, limit, peers
 from bench.ends import MARIADB, Reached, Target, contents
 from bench.stage import BIG, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SCHEMA = "bench"
 _TABLE = f"{_SCHEMA}.bulk"

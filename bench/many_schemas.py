@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _TABLES, _SCHEMAS = 10_000, 100
 _OPTIONS = {**BIG, "table_open_cache": "2000", "open_files_limit": "65535"}

@@ -21,7 +21,7 @@ from unshard.config.files import parse_source, parse_task
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import plan_subtasks
 from unshard.spark.lazy import started
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.build import build_subtask
 
 _SERVERS_OF_SIMULATED = 8

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.ends import MARIADB, Target
 from bench.stage import BIG, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SCHEMA = "bench"
 _TABLE = (

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from unshard.testing.servers import MariadbServer, ThrowawayServer, program
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.programs import program
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 class PeerFailedError(RuntimeError):

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from bench import data
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _TABLES = (8, 64, 512)
 _ROWS = 300_000

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.stage import BIG, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _ROUNDS = 3
 _MANY = 64

@@ -20,7 +20,8 @@ from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
 from unshard.spark.lazy import started
 from unshard.spark.session import spark_session
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from bench import data, limit, peers
 from bench.ends import MARIADB, Reached, Target, contents
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _SCHEMA = "bench"
 SHAPES: dict[str, Callable[..., data.Written]] = {

@@ -28,9 +28,9 @@ from unshard.model.position import Position
 from unshard.mysql.endpoint import to_endpoint
 from unshard.spark.jobs import run_tasks
 from unshard.spark.lazy import started
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.build import build_subtask
-from unshard.worker.source_facts import utc_of
+from unshard.worker.source_clock import utc_of
 
 _SCHEMA, _SHARDS, _INTO = "bench", 8, "merged"
 RUNS = 4

@@ -18,7 +18,8 @@ from support.target_servers import new_target
 from unshard.spark.session import spark_session
 from unshard.sync.planning import planner
 from unshard.testing.mysql_server import server_tree
-from unshard.testing.servers import MissingProgramError, ThrowawayServer
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import tidb_program
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.

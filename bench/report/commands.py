@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from unshard.model.position import Position
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _UNSHARD = str(Path(sys.executable).with_name("unshard"))
 _STOP_SECONDS = 60.0

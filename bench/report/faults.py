@@ -26,8 +26,8 @@ from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
 from unshard.testing.compare import compare
 from unshard.testing.hold import stands_still
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 PHASES = ("dump", "load", "sync", "DDL")

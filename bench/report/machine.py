@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from unshard.testing.servers import MissingProgramError, program
+from unshard.testing.programs import MissingProgramError, program
 
 _LIBRARIES = ("pyspark", "pyarrow", "mysqlclient", "numpy", "cython", "mysql-replication")
 _PROGRAMS = {

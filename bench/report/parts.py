@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report.size import SIZES, Size
-from unshard.testing.servers import MissingProgramError
+from unshard.testing.programs import MissingProgramError
 
 LEFT_OUT = 3
 """The exit code of a part that can't run here. The file then has the reason."""

@@ -22,7 +22,7 @@ from bench.stage import Run, end_of, engine, subtask
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import compare
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 
 IMAGES = ("FULL", "NOBLOB", "MINIMAL")

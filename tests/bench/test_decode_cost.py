@@ -16,7 +16,7 @@ from bench import data
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 TURNS = 15

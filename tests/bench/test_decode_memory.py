@@ -11,7 +11,7 @@ from bench.decode import batches, peak_mb
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

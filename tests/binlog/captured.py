@@ -12,7 +12,7 @@ from unshard.errors import Where
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @dataclass(frozen=True, slots=True)

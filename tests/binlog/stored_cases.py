@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from support.binlog_tools import ask
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
-from unshard.testing.servers import MariadbServer, program
+from unshard.testing.programs import program
 
 STORED = Path(__file__).parent / "stored"
 

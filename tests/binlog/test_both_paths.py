@@ -10,7 +10,7 @@ import pytest
 
 from support.both_paths import Made, by_dump, create_copies, make, write
 from unshard.model.change import IMAGE_FIELDS
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 
 CASES = {**COMMON, **MARIADB}

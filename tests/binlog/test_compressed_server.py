@@ -10,7 +10,7 @@ from made_events import offsets, take_all
 from test_rows_server import everything_table, random_rows
 
 from unshard.binlog.transaction_range import PlainStatement
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -14,7 +14,7 @@ from unshard.binlog.table_metadata import MetadataReader, Optional, read_optiona
 from unshard.errors import BinlogError, Where
 from unshard.model.change import Op
 from unshard.model.table import Index, Table, TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

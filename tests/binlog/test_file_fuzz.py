@@ -14,7 +14,7 @@ from test_rows_types import EVERYTHING
 from test_tagged_gtids import TAG_ONE_1, TAG_ONE_2
 
 from support.binlog_fuzz import campaign
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -16,7 +16,8 @@ from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import EndOfData, PlainStatement, Rotate, TransactionRange, splits
 from unshard.errors import BinlogError, Where
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer, program
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.programs import program
 
 pytestmark = pytest.mark.server
 

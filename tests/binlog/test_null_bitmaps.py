@@ -13,7 +13,7 @@ from unshard.model.table import Column, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import current_location, identify
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 WIDTHS = (1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 TINY = 1  # the type code

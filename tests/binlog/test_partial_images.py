@@ -13,7 +13,7 @@ from unshard.binlog.images import PartialImages, Present
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Column, Table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 LONG, LONGLONG, BLOB = 3, 8, 252
 TABLE = table_of(int_column("a"), int_column("b"), Column("c", "blob", "blob"), int_column("d"))

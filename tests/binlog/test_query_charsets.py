@@ -6,7 +6,7 @@ import pytest
 
 from support.statements import LETTERS, carried_over, last_query
 from unshard.mysql.connection import rows
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.mark.parametrize("charset", LETTERS)

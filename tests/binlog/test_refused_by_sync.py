@@ -18,7 +18,7 @@ from unshard.model.position import Location, Position
 from unshard.sync.batch.plan import BatchPlan, BatchShape, Range
 from unshard.sync.source_log.reader import TransactionRows, next_work
 from unshard.sync.steps.pipeline import run_share
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 FILE = "mysql-bin.000001"

@@ -8,7 +8,7 @@ import pytest
 
 from support.row_metadata import TOLD, between_texts, read_by_metadata
 from unshard.binlog.table_metadata import MetadataReader, read_optional
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 
 SPATIAL = (3, 15, 255, 15, 15)

@@ -9,7 +9,7 @@ from support.conversions import candidates, decoded
 from unshard.dump.read import read_rows
 from unshard.errors import BinlogError, DumpError
 from unshard.mysql import charsets
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

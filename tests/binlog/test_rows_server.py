@@ -13,7 +13,7 @@ from support.both_paths import by_dump, make
 from unshard.errors import BinlogError
 from unshard.kernels.literals import render
 from unshard.model.change import Op
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.type_cases import COMMON
 
 pytestmark = pytest.mark.server

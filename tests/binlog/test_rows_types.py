@@ -8,7 +8,7 @@ import pytest
 from captured import capture, rows_of
 
 from unshard.model.change import Op
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

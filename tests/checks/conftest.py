@@ -9,7 +9,7 @@ import pytest
 
 from support.target_servers import BUILT_IN_COLLATIONS
 from support.task_runs import TaskFiles
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from support.checked_tasks import found, mended, with_keys
 from support.dm_records import CHECKPOINT
 from support.task_runs import TaskFiles
 from unshard.checks.result import Finding
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 CODES = "character code checker"

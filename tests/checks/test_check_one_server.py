@@ -18,8 +18,8 @@ from unshard.config.subtask import plan_subtasks
 from unshard.mysql import one_server
 from unshard.mysql.connection import Endpoint, Side, session
 from unshard.mysql.flavour import Flavour, Server
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 NAME = "same upstream checker"

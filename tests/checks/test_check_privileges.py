@@ -9,7 +9,7 @@ import pytest
 from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
 from support.task_runs import TaskFiles
 from unshard.errors import SourceError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"

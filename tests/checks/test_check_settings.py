@@ -17,7 +17,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Flavour, identify
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

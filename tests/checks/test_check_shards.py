@@ -18,7 +18,8 @@ from unshard.config.subtask import plan_subtasks
 from unshard.dump.metadata import DumpHeader, write_header
 from unshard.model.position import Location, Position
 from unshard.mysql import structure
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 SAME = "sharding table "

@@ -11,7 +11,7 @@ from support.checked_tasks import found, mended, report_of, statement, with_keys
 from support.task_runs import TaskFiles
 from unshard.model.table import TableName
 from unshard.target.filled import FilledTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 TABLES = "table structure compatibility check"

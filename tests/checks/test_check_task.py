@@ -18,7 +18,7 @@ from unshard.checks.run import ITEMS
 from unshard.config.task import CheckingItem
 from unshard.ctl.tables import rendered
 from unshard.errors import ConfigError, TargetError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 LACK = Finding("fail", "broken", "mend it")
 DOUBT = Finding("warn", "doubtful", "look at it")

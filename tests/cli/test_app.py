@@ -17,7 +17,7 @@ from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.target.filled import FilledTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 UNSHARD = [sys.executable, "-m", "unshard"]
 SOURCE = "source-id: s\nrelay-dir: relay\nfrom: {host: 127.0.0.1, port: %d, user: root}\n"

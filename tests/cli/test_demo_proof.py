@@ -13,7 +13,8 @@ from unshard.cli.demo.scene import Shard
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

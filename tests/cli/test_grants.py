@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.tutorial_grants import copied_and_followed
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.scenarios
 

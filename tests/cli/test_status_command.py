@@ -18,7 +18,7 @@ from unshard.target import receipts
 from unshard.target.checkpoint import save_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.row_counts import add_left_out, add_to_ledger
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 COUNTS = {"decoded": 9, "filtered": 4, "compacted": 2, "inserted": 1, "updated": 1, "deleted": 1, "missing": 1}
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import RowEvent, exactly_once, moved, row_events, row_log
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal, compare
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.web.page.figures import LITTLE_FREE
 

@@ -18,7 +18,7 @@ from shop import SHARDS, TARGET, Shop
 from support.task_runs import newest
 from unshard.model.table import TableName
 from unshard.testing.cluster import ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
 

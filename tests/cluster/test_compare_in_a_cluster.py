@@ -13,7 +13,7 @@ from shop import PATIENT, SHARDS, TARGET, Shop
 
 from support.killed_commands import TypedCommand
 from unshard.testing.cluster import ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -18,8 +18,8 @@ from unshard.master.tables import SUBTASKS
 from unshard.model.table import TableName
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

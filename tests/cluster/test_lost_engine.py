@@ -13,7 +13,7 @@ from shop import SHARDS, TARGET, Shop
 
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -11,7 +11,7 @@ from shop import PATIENT, SHARDS, TARGET, Shop
 from unshard.api.verbs import ShardDdlLock
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

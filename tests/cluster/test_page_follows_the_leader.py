@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 from shop import Shop
 
 from unshard.testing.cluster import ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
 

@@ -10,7 +10,7 @@ import pytest
 from shop import PATIENT, SHARDS, TARGET, Shop
 
 from unshard.testing.cluster import ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -20,7 +20,7 @@ from unshard.config.access import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -21,7 +21,7 @@ from unshard.model.table import TableName
 from unshard.testing.binlog_count import moved, row_events
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -18,7 +18,7 @@ from unshard.api.verbs import ShardDdlLock
 from unshard.crash_point import BY, ORDER
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

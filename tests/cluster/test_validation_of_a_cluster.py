@@ -10,7 +10,7 @@ from shop import PATIENT, TARGET, Shop
 
 from unshard.api.verbs import Validation
 from unshard.testing.cluster import ThrowawayCluster
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 

@@ -12,7 +12,8 @@ from support.comparisons import compared, kinds
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

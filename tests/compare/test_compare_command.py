@@ -14,7 +14,8 @@ from support.task_runs import UNSHARD, TaskFiles
 from unshard.compare.sync_diff_file import load_diff_file
 from unshard.errors import CompareError
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 _DIFF = """
 check-thread-count = 2

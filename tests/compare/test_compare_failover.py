@@ -20,7 +20,7 @@ from unshard.compare import chase
 from unshard.compare.places import wait_until_passed
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

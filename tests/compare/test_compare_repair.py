@@ -13,7 +13,8 @@ from support.comparisons import compared, only_table, run_file
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish
 from unshard.compare.result import ComparisonOutcome
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

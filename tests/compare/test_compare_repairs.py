@@ -22,7 +22,8 @@ from unshard.compare import repairer
 from unshard.compare.result import ComparisonOutcome, RowClass
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

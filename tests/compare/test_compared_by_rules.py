@@ -17,7 +17,8 @@ from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare_subject import CompareWish
 from unshard.compare.result import RowClass
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

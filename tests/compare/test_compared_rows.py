@@ -20,7 +20,8 @@ from unshard.cli.compare_subject import CompareWish
 from unshard.compare.report import text_lines, write_parquet
 from unshard.compare.result import CompareVerdict, RowClass
 from unshard.errors import CompareError
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

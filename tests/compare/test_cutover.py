@@ -19,7 +19,8 @@ from support.task_runs import UNSHARD, TaskFiles, TaskRun, executed_gtids, newes
 from unshard.compare.cutover import CutoverEnd, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.executor import rows as reading
 from unshard.errors import CompareError, SourceError
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from support.cutovers import merged_tables
 from support.killed_commands import TypedCommand
 from support.task_runs import TaskFiles, TaskRun, newest
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

@@ -18,7 +18,8 @@ from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, row_events
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

@@ -16,7 +16,8 @@ from unshard.compare import last_change
 from unshard.compare.report import text_lines
 from unshard.compare.result import RowDifference
 from unshard.relay import unit as relay_unit
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -15,7 +15,8 @@ from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
 from unshard.mysql.types import GEOMETRIES
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.type_cases import COMMON, Cases
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -16,8 +16,9 @@ from support.replicas import Pair, replicated
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.errors import CompareError
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

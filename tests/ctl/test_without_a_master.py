@@ -17,7 +17,7 @@ from support.task_runs import TaskFiles
 from unshard.cli.app import app
 from unshard.model.table import TableName
 from unshard.target.sharding import announce, join
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -19,7 +19,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.prepare import PreparedDdl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -6,7 +6,7 @@ import pytest
 
 from support.followed_ddl import Followed
 from support.random_ddl import MARIADB, RandomDdl
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

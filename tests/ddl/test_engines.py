@@ -9,7 +9,7 @@ from unshard.ddl.context import Context
 from unshard.ddl.engines import with_transactions
 from unshard.ddl.parse import classify_ddl
 from unshard.model.table import Table, TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 ARIA = Table(TableName("a", "t"), (), create_sql="CREATE TABLE `t` (\n  `a` int\n) ENGINE=Aria")
 PLAIN = Table(TableName("a", "t"), (), create_sql="CREATE TABLE `t` (\n  `a` int\n) ENGINE=InnoDB")

@@ -13,7 +13,7 @@ from unshard.ddl.events import event_of
 from unshard.ddl.parse import classify_ddl
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 COLUMNS = """id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL DEFAULT 5, big BIGINT, d DECIMAL(10,2),
 e ENUM('a','b'), c CHAR(10), v VARCHAR(100) DEFAULT 'x', t TEXT, b BINARY(8), ts DATETIME(6), bits BIT(8), j LONGTEXT,

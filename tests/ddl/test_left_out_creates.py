@@ -14,7 +14,7 @@ from unshard.ddl.sandbox import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ import pytest
 from support.followed_ddl import Followed, unlike
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

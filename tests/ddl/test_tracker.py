@@ -19,7 +19,7 @@ from unshard.ddl.tracker import SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 PLACE = ScratchPlace("dm_meta", "task", "source-1")

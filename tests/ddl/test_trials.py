@@ -12,7 +12,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.sandbox import ScratchPlace, open_scratch
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

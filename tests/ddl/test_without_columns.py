@@ -7,7 +7,7 @@ import pytest
 from unshard.ddl.renamed_table import renamed, without_columns
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 CASES = [
     ("id BIGINT, c VARCHAR(9) NOT NULL, PRIMARY KEY (id, c)", "id BIGINT, PRIMARY KEY (id)", ""),

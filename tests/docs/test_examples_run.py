@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.docs]

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer, ThrowawayServer, reserved
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer, reserved
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.docs]
 PAGES = Path(__file__).parents[2] / "docs" / "tutorial"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.dump_units import MakeDump, dump_of
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from unshard.errors import DumpError
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.retry import ATTEMPTS
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from unshard.dump.plan import Listed, TableChunk, resolve, shares, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 KEYS = {
     "int": ("id INT PRIMARY KEY", "seq"),

@@ -14,7 +14,7 @@ import pytest
 
 from unshard.dump.metadata import read_dump, read_header, read_records
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.recovery]
 CHILD = Path(__file__).with_name("child.py")

@@ -18,7 +18,7 @@ from unshard.errors import DumpError
 from unshard.model.position import Position
 from unshard.model.progress import CopyStage
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -9,7 +9,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

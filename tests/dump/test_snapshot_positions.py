@@ -16,7 +16,7 @@ from support.scripted_connection import Rows, ScriptedConnection, first_match, l
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Position
 from unshard.source.snapshot import ask, open_reader, snapshot_apart_from_xa
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 WRITERS, DUMPERS, MONITORS, SNAPSHOTS = 3, 3, 3, 600
 

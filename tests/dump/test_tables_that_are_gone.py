@@ -16,7 +16,7 @@ from unshard.mysql import structure
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.source import snapshot
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

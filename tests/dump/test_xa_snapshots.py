@@ -24,7 +24,7 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.source.snapshot import ask, snapshot_apart_from_xa
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 SNAPSHOTS = 30
 _COMMIT = re.compile(r"XA COMMIT X'([0-9a-f]+)'")

@@ -19,7 +19,8 @@ from unshard.ddl.online import Kept
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import save_records
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 OWN_LOG = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")

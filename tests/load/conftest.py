@@ -13,7 +13,7 @@ from support.dump_units import MakeDump, dump_of
 from support.threads import run_tasks
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 MakeLoad = Callable[..., LoadUnit]
 

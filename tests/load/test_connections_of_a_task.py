@@ -13,7 +13,7 @@ from unshard.errors import LoadError
 from unshard.load import unit
 from unshard.load.unit import LoadUnit
 from unshard.load.write import Writer
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 ROWS = ",".join(f"({number}, {number})" for number in range(600))

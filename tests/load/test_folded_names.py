@@ -14,7 +14,8 @@ from unshard.config.subtask import plan_subtasks
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.operate.reset import look, undo
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

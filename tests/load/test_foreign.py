@@ -16,7 +16,7 @@ from unshard.load.mydumper import read_foreign
 from unshard.load.unit import LoadUnit
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 METADATA = """Started dump at: 2026-01-02 03:04:05
 SHOW MASTER STATUS:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from unshard.dump.unit import DumpUnit
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.recovery]
 CHILD = Path(__file__).parents[1] / "dump" / "child.py"

@@ -16,7 +16,7 @@ from unshard.load.unit import LoadUnit
 from unshard.model.progress import CopyStage
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
 

@@ -13,7 +13,7 @@ from unshard.load import creation
 from unshard.load.creation import named_lock
 from unshard.mysql.connection import rows, session
 from unshard.retry import given_up_by
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -10,7 +10,7 @@ from unshard.dump.unit import DumpUnit
 from unshard.errors import ConfigError, LoadError
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.transform.column_mapping import ColumnMapping
 
 pytestmark = pytest.mark.server

@@ -23,7 +23,7 @@ from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
 from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.binlog_count import count_by_key, row_events
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.target.filled import FilledTables
 from unshard.target.meta import forget_task
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.transform.column_mapping import ColumnMapping
 

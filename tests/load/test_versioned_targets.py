@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.operate.reset import look, undo
 from unshard.target.filled import FilledTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

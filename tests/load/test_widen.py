@@ -9,7 +9,7 @@ from unshard.load.creation import AsWritten
 from unshard.load.widen import widen
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 _ID = "id BIGINT PRIMARY KEY"

@@ -20,8 +20,8 @@ from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.election import Leader
 from unshard.web import leader, links
+from unshard.web.alive import answer_of
 from unshard.web.links import HttpMasterLink
-from unshard.web.tls import answer_of
 
 
 def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:

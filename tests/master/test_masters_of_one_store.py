@@ -16,7 +16,7 @@ from unshard.errors import ClusterError
 from unshard.master import tables
 from unshard.master.state import TaskRow
 from unshard.master.store import Store
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 LEASE = TTL = 3600.0
 

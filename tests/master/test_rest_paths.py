@@ -13,7 +13,7 @@ from cluster_rig import FakeWorker
 from served_master import Served, served
 
 from unshard.api.verbs import PATH
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 V1, OLD = "/api/v1", "/apis/v1alpha1"
 

@@ -10,7 +10,7 @@ import pytest
 from support.conversions import Conversions, decoded, differences
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.mysql import charsets
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 KNOWN = charsets.PLAIN | charsets.SINGLE_BYTE.keys() | charsets.MULTI_BYTE.keys() | charsets.UNICODE.keys()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unshard.mysql.collations import charset_of
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 LISTED = "SELECT id, character_set_name FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE id > 0"
 

@@ -7,7 +7,7 @@ import pytest
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.defaults import constant_defaults
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 def default_of(definition: str, column: Column | None = None) -> str | None:

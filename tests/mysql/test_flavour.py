@@ -17,7 +17,7 @@ from unshard.mysql.flavour import (
     identify,
     version_of,
 )
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, Server, identify
 from unshard.source.replica import Begin, ReplicaStream
 from unshard.source.replica_protocol import ReplicaRequest
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.auto_resume import makes_sense
 
 SERVER = Server(Flavour.MARIADB, (10, 11, 0), "", 1, "no such server")

@@ -10,8 +10,8 @@ from support.stopped_threads import Aside
 from support.waiting import wait_until
 from unshard.errors import TargetError
 from unshard.mysql.connection import rows, session
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 
 @pytest.mark.parametrize("fault", ["stalled", "truncated"])

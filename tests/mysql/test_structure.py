@@ -7,7 +7,7 @@ import pytest
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table, table_names, without_hashes
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 MEMBERS = ("plain", "it's", "back\\slash", "line\nfeed", "comma,quote'", "", "é漢", "zero\0byte")
 

@@ -6,7 +6,7 @@ import pytest
 
 from unshard.mysql.collations import default_collation
 from unshard.mysql.tidb_collations import charset_of_name, difference, nearest
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TIDB = frozenset(
     ("ascii_bin", "binary", "gbk_bin", "gbk_chinese_ci", "latin1_bin", "utf8_bin", "utf8_general_ci", "utf8_unicode_ci",

@@ -10,8 +10,8 @@ import pytest
 
 from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
 from support.task_runs import TaskFiles, newest
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql56Server, MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"

@@ -7,7 +7,7 @@ import pytest
 from support.followed_ddl import Followed
 from support.random_ddl import MARIADB, MYSQL, RandomDdl
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 

@@ -6,8 +6,8 @@ import pytest
 
 from support.error_values import carry_error_values
 from support.log_to_target import Way
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 WAYS = (Way(), Way(multiple_rows=False, compact=False))

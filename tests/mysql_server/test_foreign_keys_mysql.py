@@ -10,8 +10,8 @@ from support.checked_tasks import found, with_keys
 from support.foreign_keys import carry_families
 from support.log_to_target import Way
 from support.task_runs import TaskFiles
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 WAYS = (Way(budget=20000), Way(multiple_rows=False, compact=False))

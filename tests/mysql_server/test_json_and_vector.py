@@ -24,7 +24,7 @@ from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
 from unshard.sync.planning.target_plan import plan_target
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,7 @@ from unshard.errors import RelayError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.shape_set import ALL_SHAPES, BEFORE_JSON, ShapeSet
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 400

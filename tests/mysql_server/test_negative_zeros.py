@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.negative_zeros import carry_negative_zeros
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -16,7 +16,7 @@ from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 400

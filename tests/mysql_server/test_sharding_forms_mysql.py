@@ -13,8 +13,8 @@ from support.operated_tasks import ctl, stopped_run
 from support.scenario_folders import Scenario
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FOLDERS = Path(__file__).parents[1] / "scenarios" / "shard_ddl"

@@ -23,8 +23,9 @@ from unshard.source.position_at import position_at
 from unshard.target.meta import MetaTables
 from unshard.target.waits import standstill
 from unshard.testing.compare import assert_equal
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

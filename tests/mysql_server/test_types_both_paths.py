@@ -12,7 +12,7 @@ from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.changes.decode import FOREVER
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.type_cases import COMMON, MARIADB, Cases
 
 LATE = {"timestamp(6) null default null": ("'2038-01-19 03:14:08'", "'2106-02-07 06:28:15.999999'")}

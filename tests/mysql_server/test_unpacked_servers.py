@@ -21,7 +21,8 @@ from unshard.testing.mysql_server import (
     mysqlbinlog,
     server_tree,
 )
-from unshard.testing.servers import MissingProgramError, ServerBootError, ThrowawayServer
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server
 

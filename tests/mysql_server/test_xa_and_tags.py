@@ -12,8 +12,8 @@ from unshard.model.gtid import MysqlGtidSet
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.compare import assert_equal
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

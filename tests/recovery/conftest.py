@@ -12,7 +12,7 @@ from support.advice_walks import Walk
 from support.source_servers import new_source
 from support.target_servers import new_target
 from support.task_runs import TaskFiles
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 

@@ -17,7 +17,7 @@ from unshard.errors import UnshardError
 from unshard.master.beginning import forget
 from unshard.model.table import TableName
 from unshard.operate.reset import look, undo
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

@@ -10,7 +10,7 @@ import pytest
 from support.task_runs import Command, TaskFiles, at_work
 from unshard.testing.binlog_count import row_events
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

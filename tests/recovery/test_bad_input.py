@@ -17,7 +17,7 @@ from support.waiting import wait_until
 from unshard.cli.process import guarded
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 PASSWORD = "s3cret-Pass"

@@ -19,7 +19,7 @@ import unshard
 from support.exactly_once import assert_exactly_once
 from support.shard_runs import ends_at
 from support.task_runs import Command, TaskFiles, at_work
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -20,8 +20,8 @@ from unshard.errors import RelayError, UnshardError
 from unshard.operate.reset import look, undo
 from unshard.testing.compare import assert_equal
 from unshard.testing.hold import row_held, stands_still
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

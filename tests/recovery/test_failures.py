@@ -18,7 +18,7 @@ from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.relay.unit import RelayUnit
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from support.shard_processes import REFUSED, Process
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

@@ -22,8 +22,8 @@ from support.seeds import seeds
 from support.task_runs import Command, TaskFiles, at_work, commit_more, newest
 from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SHAPES
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

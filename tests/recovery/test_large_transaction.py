@@ -17,7 +17,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

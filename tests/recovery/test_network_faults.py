@@ -19,8 +19,8 @@ from unshard.dump.unit import Crossed, DumpUnit
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.unit import RelayUnit
 from unshard.testing.hold import row_held, stands_still
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

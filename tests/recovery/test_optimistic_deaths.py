@@ -15,7 +15,7 @@ from support.shard_rig import ShardRig
 from support.shard_runs import ends_at, take_out
 from support.task_runs import Command, TaskRun
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 

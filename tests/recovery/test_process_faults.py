@@ -16,7 +16,7 @@ from support.exactly_once import assert_exactly_once
 from support.task_runs import Command, TaskFiles, processes_below
 from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]

@@ -12,7 +12,7 @@ import yaml
 from support.certificates import Authority
 from support.task_runs import Command, TaskFiles
 from unshard.config.encryption import KEY_PATH, encrypt
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 AT_SOURCE, AT_TARGET = "s3cr3t-0f-s0urce", "s3cr3t-0f-t4rget"

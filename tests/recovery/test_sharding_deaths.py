@@ -15,7 +15,7 @@ from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from support.replicas import Pair, replicated
 from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 

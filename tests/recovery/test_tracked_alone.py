@@ -12,7 +12,7 @@ from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskRun
 from unshard import crash_point
 from unshard.errors import EngineError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 

@@ -27,7 +27,7 @@ from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport, balance
 from unshard.sync.planning import planner as planning
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

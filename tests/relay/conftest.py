@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for rig.py
 
 from rig import Rig
 
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 
 @pytest.fixture(scope="module")

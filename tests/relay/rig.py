@@ -10,7 +10,7 @@ from support.waiting import PATIENCE_SECONDS, ExpiredWait, wait_until
 from unshard.config.source import SourceConfig
 from unshard.model.position import Location, Position
 from unshard.relay.unit import RelayUnit
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 IN_USE_FLAG = 21  # offset in the file of the low byte of its format event's flags
 

@@ -19,8 +19,8 @@ from support.waiting import wait_until
 from unshard.errors import RelayError, SourceError
 from unshard.model.position import Location, Position
 from unshard.source.replica import ReplicaStream
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 

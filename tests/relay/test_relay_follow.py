@@ -10,7 +10,8 @@ from rig import Rig, insert, newest
 
 from support.waiting import wait_until
 from unshard.model.position import Location, Position
-from unshard.testing.servers import MariadbServer, program
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.programs import program
 
 pytestmark = pytest.mark.server
 

@@ -11,7 +11,7 @@ from rig import Rig, insert
 from unshard.mysql.flavour import Flavour, Server
 from unshard.relay.gtids import GtidTracker
 from unshard.relay.recovery import Tail, recover
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

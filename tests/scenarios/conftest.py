@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.shard_rig import ShardRig
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.fixture

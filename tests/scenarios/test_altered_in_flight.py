@@ -14,7 +14,7 @@ from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskFiles, TaskRun
 from unshard import crash_point
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -14,7 +14,8 @@ from support.shard_runs import ROW, Shards, ends_at
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

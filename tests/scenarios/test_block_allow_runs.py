@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TABLES = ("kept", "tmp_1", "größe", "größer", "表_1", "表_x")

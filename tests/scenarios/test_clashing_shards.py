@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.task_runs import Command, TaskFiles, TaskRun, at_work, commit_more
 from unshard.errors import ConfigError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from support.comparisons import compared
 from support.task_runs import TaskFiles, TaskRun
 from unshard.compare.result import CompareVerdict
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import ShardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -12,7 +12,7 @@ from support.binlog_listing import newest_codes
 from support.exactly_once import assert_exactly_once
 from support.shape_set import ShapeSet
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

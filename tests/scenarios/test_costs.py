@@ -13,7 +13,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.spark import batches
 from unshard.spark.jobs import run_tasks
 from unshard.sync.planning.planner import HERE_BYTES
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 

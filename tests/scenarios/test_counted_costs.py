@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FEW, MANY = 10, 40

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun
 from unshard.error_catalogue import CATALOGUE
 from unshard.errors import ConfigError, SyncError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -23,7 +23,7 @@ from unshard.sync.batch.row_counts import LedgerReport
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.steps.pipeline import run_share
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -12,7 +12,7 @@ from support.shard_runs import ROW, Shards
 from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

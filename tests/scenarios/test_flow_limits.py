@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from support.server_clock import assert_rate_was_held, clock
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ROWS, ROWS_PER_SECOND, CONNECTIONS = 900, 1800, 3

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.operated_tasks import ctl
 from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskRun, newest
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from support.shard_runs import ROW, Shards
 from support.task_runs import TaskRun
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FIRST, SECOND, THIRD = 0, 1, 2

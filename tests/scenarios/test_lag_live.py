@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from support.server_clock import clock
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 CLOCK_SECONDS = 0.5

@@ -14,7 +14,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 

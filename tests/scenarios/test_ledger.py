@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import Command, TaskFiles, TaskRun, newest
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TABLES = {

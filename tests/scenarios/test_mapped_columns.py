@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import ConfigError, SyncError
 from unshard.model.position import Position
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun, newest
 from support.waiting import wait_until
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer, program
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.programs import program
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -11,7 +11,7 @@ from support.operated_tasks import ctl, stopped_run
 from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskRun
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 HELD, FREE = 0, 1

@@ -11,7 +11,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -15,7 +15,8 @@ from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -18,7 +18,7 @@ from support.waiting import wait_until
 from unshard.errors import DdlError, ShardError, SyncError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

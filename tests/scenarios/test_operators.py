@@ -15,7 +15,7 @@ from support.operated_tasks import copied_task, ctl, go_on, stopped_run
 from support.task_runs import Command, TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

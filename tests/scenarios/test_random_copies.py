@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.copy_storm import CopyStorm
 from support.seeds import seeds
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 SEEDS = (1, 2, 3)

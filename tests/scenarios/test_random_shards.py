@@ -18,7 +18,7 @@ from support.shard_processes import Processes
 from support.shard_storm import STEPS, Life, Storm
 from support.shard_terms import Terms
 from support.task_runs import TaskFiles
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 FEW = 9

@@ -19,7 +19,7 @@ from unshard.errors import BinlogError, DdlError, SyncError
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
-from unshard.worker.source_facts import read_traits
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.worker.source_traits import read_traits
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -14,7 +14,7 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.model.table import TableName
 from unshard.operate.reset import Undone, look, undo
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -12,7 +12,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import SyncError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

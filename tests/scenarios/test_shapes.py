@@ -16,7 +16,7 @@ from support.waiting import PATIENCE_SECONDS
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.planning import planner as planning
 from unshard.sync.unit import SyncUnit
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 1000

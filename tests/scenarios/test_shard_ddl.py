@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.scenario_folders import Scenario
 from support.source_servers import new_source
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FOLDERS = sorted(path for path in Path(__file__).with_name("shard_ddl").iterdir() if path.is_dir())

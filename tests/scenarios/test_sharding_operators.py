@@ -16,7 +16,7 @@ from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import load_keepers
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

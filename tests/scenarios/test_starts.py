@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun, at_work, executed_gtids, newest
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

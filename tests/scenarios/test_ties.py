@@ -11,7 +11,7 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TWICE = (
     "(id INT PRIMARY KEY, n INT UNIQUE, code VARCHAR(9) COLLATE utf8mb4_general_ci, v INT, UNIQUE KEY (code(3)))"

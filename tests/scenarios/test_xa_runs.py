@@ -16,7 +16,7 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

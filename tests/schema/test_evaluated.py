@@ -6,7 +6,7 @@ import pytest
 
 from support.evaluated_ddl import Evaluated
 from support.random_ddl import MARIADB, RandomDdl
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

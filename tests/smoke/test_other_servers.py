@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql80Server
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

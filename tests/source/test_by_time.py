@@ -12,7 +12,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
 from unshard.source.position_at import position_at
 from unshard.source.replica import Idle, Piece, ReplicaStream
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 def place(server: MariadbServer) -> Position:

@@ -13,7 +13,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.flavour import Server, gtid_before, identify
 from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest, refusal, same_format
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.fixture(scope="module")

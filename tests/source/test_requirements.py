@@ -15,7 +15,7 @@ from unshard.mysql.flavour import Flavour, Server, current_location, identify
 from unshard.mysql.grants import Grants
 from unshard.source.requirements import check_available, check_requirements, missing_privileges
 from unshard.source.upstream import read_upstream
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from unshard.testing.servers import MariadbServer
-from unshard.worker.source_facts import utc_of
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.worker.source_clock import utc_of
 
 pytestmark = pytest.mark.server
 

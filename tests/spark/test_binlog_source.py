@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from unshard.spark.binlog import BinlogDataSource
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

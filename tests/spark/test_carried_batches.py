@@ -15,7 +15,7 @@ from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import LedgerReport
 from unshard.sync.planning import planner as plan_module
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -12,7 +12,8 @@ from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.spark.lazy import LazySession
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.engine import NOT_STARTED
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

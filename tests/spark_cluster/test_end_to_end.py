@@ -17,7 +17,7 @@ from support.exactly_once import assert_exactly_once
 from support.task_runs import Command, TaskFiles
 from support.waiting import wait_until
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.spark_cluster import SparkCluster, SparkProcess
 from unshard.testing.workload import Workload, WorkPlan

@@ -15,7 +15,7 @@ from support.task_runs import Command, TaskFiles
 from support.waiting import wait_until
 from support.yarn_cluster import YarnCluster
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -17,7 +17,7 @@ from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.operate.reset import look, undo
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.subtask import Subtask
 
 

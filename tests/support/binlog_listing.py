@@ -8,7 +8,7 @@ from unshard.binlog.headers import headers, read_format
 from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.cli.binlog import name_statement
 from unshard.errors import Where
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def listed(path: Path) -> list[Shown]:

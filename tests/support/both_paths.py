@@ -27,7 +27,7 @@ from unshard.sync.changes.merge import merge
 from unshard.sync.planning.target_plan import plan_target
 from unshard.target.error_values import CUT, query_with_error_values, with_numbers
 from unshard.target.writer import writer
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.type_cases import Cases
 
 COLUMNS = 10

@@ -11,7 +11,7 @@ from unshard.checks.result import CheckReport, Finding
 from unshard.checks.run import check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def report_of(files: TaskFiles, also: Collection[str] = ()) -> CheckReport:

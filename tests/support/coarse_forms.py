@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from unshard.sync.changes.causality import folded
 from unshard.sync.planning.target_plan import ODD_COLLATIONS
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 ALPHABETS = ("abAB -_'", "cdglnstyzCSZ", "ijyuvwIJYUVW", "aeos", "chlrnjzdCHLRNJ", " -'./_a{|}@[]^")
 PAIRS = "cs dz gy ly ny sz ty zs ch ll rr nj lj aa ae oe ue ss th ng ij ck dd ff ph ts"

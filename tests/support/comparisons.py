@@ -14,7 +14,8 @@ from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.result import ComparisonOutcome, TableOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
-from unshard.testing.servers import ThrowawayServer, program
+from unshard.testing.programs import program
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def compared(

@@ -24,7 +24,7 @@ from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TABLES, MANY = 8, 28
 PLACES = (

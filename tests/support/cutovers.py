@@ -17,7 +17,7 @@ from unshard.compare.places import SourceWatch
 from unshard.compare.result import ComparisonOutcome
 from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from support.threads import run_tasks, wait
 from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 MakeDump = Callable[..., DumpUnit]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from support.log_to_target import Carrier, Way
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 TABLES = {
     "keyed": "(id INT PRIMARY KEY, e ENUM('a','b'), f ENUM('x') NOT NULL, w VARCHAR(3))",

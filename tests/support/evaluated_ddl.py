@@ -23,7 +23,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.schema.words import NotUnderstoodError
 from unshard.sync.statements.reader import SourceTraits, logged_context
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 WHERE = Where(source="source-1")
 

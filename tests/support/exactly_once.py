@@ -8,7 +8,7 @@ from unshard.model.table import TableName
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def assert_exactly_once(source: ThrowawayServer, target: ThrowawayServer, names: Sequence[TableName]) -> None:

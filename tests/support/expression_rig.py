@@ -17,7 +17,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.flavour import current_location, identify
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.transform.expressions.filter import ExpressionFilter
 from unshard.transform.expressions.parse import Refused
 

@@ -32,7 +32,7 @@ from unshard.sync.statements.reader import SourceTraits, logged_context
 from unshard.target.ddl_jobs import TidbDdl
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 PLACE = ScratchPlace("dm_meta", "followed", "source-1")
 

@@ -11,7 +11,7 @@ import MySQLdb
 from support.log_to_target import Carrier, Way
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 TABLES = {
     "parent": "(id INT PRIMARY KEY, v INT)",

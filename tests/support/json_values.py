@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from support.advice_walks import Walk
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 VALUES = {
     "a DECIMAL": "CAST(1.10 AS DECIMAL(5, 2))",

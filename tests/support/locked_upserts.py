@@ -14,7 +14,7 @@ from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape
 from unshard.sync.planning.planner import by_condition
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 SCHEMA = "locked_upserts"
 TABLES = {

@@ -29,7 +29,7 @@ from unshard.sync.source_log.reader import TransactionRows, next_work
 from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.route import Router

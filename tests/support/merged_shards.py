@@ -12,7 +12,7 @@ from unshard.shard.same_ddl import normalised
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 _DDL = re.compile(r"(alter table|create (unique )?index|drop index|rename table) ")

@@ -10,7 +10,7 @@ from support.checked_tasks import found, statement
 from support.comparisons import compared
 from support.task_runs import TaskFiles, TaskRun
 from unshard.compare.result import CompareVerdict
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 ZEROS = "negative zero checker"
 

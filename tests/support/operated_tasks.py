@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def ctl(*words: str, code: int = 0) -> Any:

@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.batch.row_counts import Ledger
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 MODES = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO"

@@ -10,7 +10,7 @@ from unshard.mysql.connection import connect
 from unshard.shard.lock_keeper import Outcome
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import done, look
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 class ReportingSources:

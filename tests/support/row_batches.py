@@ -28,7 +28,7 @@ from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 BEGIN, END = Position("mysql-bin.000001", 4), Position("mysql-bin.000001", 999)
 

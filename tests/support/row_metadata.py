@@ -17,7 +17,7 @@ from unshard.model.change import IMAGE_FIELDS
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.charsets import to_text
 from unshard.mysql.types import ADDRESSES, CHARACTERS
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.type_cases import Cases
 
 TOLD = {"NO_LOG": {"names", "signs", "charsets", "members"}, "MINIMAL": {"names", "members"}, "FULL": set[str]()}

@@ -24,8 +24,8 @@ from unshard.operate.subject import Subject
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import load_keepers
-from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SYSBENCH
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 from unshard.worker.status import SubtaskStatus
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.waiting import wait_until
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 def clock(server: ThrowawayServer) -> float:

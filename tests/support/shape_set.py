@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, TableShape
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 

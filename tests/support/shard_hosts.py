@@ -22,7 +22,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.unit import RelayUnit
 from unshard.spark.lazy import started
 from unshard.target.receipts import FENCED_OUT
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 

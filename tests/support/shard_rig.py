@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import forget_source, load_keeper
 from unshard.target.sharding_groups import load_groups
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
 

@@ -19,7 +19,7 @@ from support.waiting import wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 STEPS = 60
 IN_STEP_SECONDS = 240

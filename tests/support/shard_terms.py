@@ -10,7 +10,7 @@ from typing import Any
 
 from support.task_runs import TaskFiles
 from unshard.model.table import TableName
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from support.target_servers import BUILT_IN_COLLATIONS
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 MARIADB: Final = "mariadb"
 _GENERAL = {"character_set_server": "utf8mb4", "collation_server": "utf8mb4_general_ci"}

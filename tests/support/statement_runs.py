@@ -21,7 +21,7 @@ from unshard.errors import Where
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 PLACE = ScratchPlace("dm_meta", "task", "source-1")
 BEGIN, END = Position("bin.000001", 100), Position("bin.000001", 200)

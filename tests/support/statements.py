@@ -7,7 +7,7 @@ from typing import Any
 
 from unshard.binlog.query import read_query
 from unshard.mysql.connection import rows
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 LETTERS = {
     "latin1": ("cp1252", "größe", "naïve €"),

@@ -28,7 +28,7 @@ from unshard.mysql.flavour import identify
 from unshard.spark.lazy import LazySession, started
 from unshard.sync.status import SyncReading
 from unshard.sync.unit import SyncUnit
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial" / "first-migration.md"
 STATEMENTS = (

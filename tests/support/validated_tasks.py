@@ -23,7 +23,7 @@ from unshard.target.loaded_rows import FullLoadProgress, full_load_progress
 from unshard.target.meta import MetaTables
 from unshard.target.validation import load_state, load_table_statuses, pending_size
 from unshard.target.validation_errors import ErrorState, RowError, load_errors
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 QUICK = {"mode": "full", "validate-interval": "300ms", "check-interval": "100ms"}
 

@@ -24,8 +24,9 @@ import psutil
 from support.waiting import wait_until
 from unshard.testing.cache import server_folder
 from unshard.testing.guard import GuardedProcess
-from unshard.testing.servers import MissingProgramError, reserved
+from unshard.testing.programs import MissingProgramError
 from unshard.testing.spark_cluster import SPARK_HOME, SparkBootError
+from unshard.testing.throwaway_server import reserved
 
 _BOOT_SECONDS = 90.0
 _SERVER = "org.apache.hadoop.yarn.server"

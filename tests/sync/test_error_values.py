@@ -7,7 +7,8 @@ import pytest
 from support.error_values import TABLES, carry_error_values
 from support.log_to_target import Carrier, Way
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

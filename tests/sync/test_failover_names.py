@@ -15,7 +15,7 @@ from unshard.sync.source_log.failover import RecordedNames, translate
 from unshard.sync.source_log.seek import gtids_at
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

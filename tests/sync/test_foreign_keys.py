@@ -6,7 +6,7 @@ import pytest
 
 from support.foreign_keys import carry_families
 from support.log_to_target import Way
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 WAYS = (Way(budget=20000), Way(multiple_rows=False), Way(compact=False, chunk_rows=50, twice=True))

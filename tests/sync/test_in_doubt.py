@@ -18,7 +18,7 @@ from unshard.sync.batch.plan import BatchShape
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.writer import KeptWriter
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 CHANGES = [RowChange(TableName("in_doubt", "t"), Op.INSERT, after=(n, n)) for n in range(5)]

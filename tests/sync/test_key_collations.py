@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.coarse_forms import assert_coarser
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 _COLLATIONS = """
 SELECT FULL_COLLATION_NAME, CHARACTER_SET_NAME FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY

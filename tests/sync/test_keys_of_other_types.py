@@ -6,7 +6,7 @@ import pytest
 
 from support.log_to_target import Carrier, Way
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 VALUES = {
     "FLOAT": ("DOUBLE", "0.1, 16777217, -2.5e-5, 3.4e38, 1e-45, -0.0, 123456.789"),

@@ -12,7 +12,8 @@ from unshard.errors import Where
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.planning.target_plan import plan_target
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 

@@ -13,7 +13,7 @@ from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape
 from unshard.target.row_counts import missing_of
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 SHAPE = BatchShape(1, 100)

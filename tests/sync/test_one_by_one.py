@@ -14,7 +14,7 @@ from support.row_batches import Target, valid_changes
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchShape
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.scenarios]
 SCHEMA = "one_by_one"

@@ -10,7 +10,7 @@ from unshard.model.table import TableName
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 OLD, NEW = TableName("up", "t_1"), TableName("up", "t_2")

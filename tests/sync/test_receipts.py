@@ -13,7 +13,7 @@ from unshard.model.position import Position
 from unshard.target import receipts
 from unshard.target.meta import MetaTables, forget_task
 from unshard.target.receipts import Applied
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 BATCH = receipts.OpenBatch(1, Position("b.000001", 4), Position("b.000001", 99), {"kind": "rows", "end_gtid": ""})

@@ -17,7 +17,7 @@ from unshard.sync.sharding.coordinator import Next, ShardingGroups
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import announce, done, forget_source, join, load_keeper
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 ONE, TARGET = TableName("up", "t_1"), TableName("db", "t")

@@ -20,7 +20,7 @@ from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
 from unshard.sync.changes.order import arrange
 from unshard.sync.planning.target_plan import plan_target
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -23,7 +23,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, applied
 from unshard.target.row_counts import add_left_out, add_to_ledger
 from unshard.testing.binlog_count import row_events
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 TABLES = {

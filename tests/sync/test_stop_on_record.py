@@ -12,7 +12,7 @@ from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.operate import record_stop
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import load_stopped
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

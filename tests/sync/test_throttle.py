@@ -23,7 +23,7 @@ from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target import writer
 from unshard.target.rate_limiter import WAITED
 from unshard.target.writer import KeptWriter
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TABLES = {"a": "id INT PRIMARY KEY", "b": "id INT PRIMARY KEY"}
 

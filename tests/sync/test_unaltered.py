@@ -6,7 +6,7 @@ import pytest
 
 from support.log_to_target import Carrier, Way
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -12,7 +12,7 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.changes.decode import FOREVER, current_rows
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 VERSIONED = Table(TableName("s", "t"), (Column("id", "int", "int(11)"), Column("e", "timestamp", "", period="end")))
 NOW, PAST = FOREVER[0], "2024-01-01 00:00:00.000000"

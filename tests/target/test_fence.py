@@ -22,7 +22,7 @@ from unshard.retry import given_up_by
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import fence
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 TASK = """\

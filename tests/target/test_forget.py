@@ -5,7 +5,7 @@ from __future__ import annotations
 from unshard.load.checkpoint import LoadTables
 from unshard.mysql.connection import session
 from unshard.target.meta import SUFFIXES, MetaTables, forget_task
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 
 def test_a_task_s_tables_go_and_no_other_s(target_server: MariadbServer, schema: str) -> None:

@@ -16,7 +16,7 @@ from support.server_clock import assert_rate_was_held, clock, paid_until
 from support.waiting import wait_until
 from unshard.mysql.connection import Endpoint, connect, rows
 from unshard.target.rate_limiter import RateLimiter
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -27,7 +27,7 @@ from unshard.target.checkpoint import TableCheckpoint
 from unshard.target.meta import MetaTables
 from unshard.target.transactions import on_target
 from unshard.target.writer import KeptWriter
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 _SLOT = 2000

@@ -15,7 +15,7 @@ from unshard.errors import TargetError, UnshardError, Where
 from unshard.mysql.connection import rows
 from unshard.target.transactions import on_target
 from unshard.target.writer import KeptWriter
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 WHERE = Where(source="s1")

@@ -20,7 +20,7 @@ from unshard.operate.subject import Subject
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import announce, change, done, join, load_keepers, look
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TARGET, TABLE = TableName("db", "t`'\"\n"), TableName("up", "t_1")
 ADD = ("ALTER TABLE t ADD a INT",)

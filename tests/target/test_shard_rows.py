@@ -18,7 +18,7 @@ from unshard.shard.sequence import DdlItem
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import announce, done, forget_source, join, load_keepers, look, own
 from unshard.target.sharding_groups import load_groups, save_group
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 TARGET, OTHER = TableName("db", "t"), TableName("db", "u`'\n")
 ONE, TWO = TableName("up", "t_1"), TableName("up", "t_2")

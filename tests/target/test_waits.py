@@ -21,7 +21,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, advance_statement, note_trouble
 from unshard.target.waits import standstill
 from unshard.target.writer import writer
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

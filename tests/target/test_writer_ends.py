@@ -12,7 +12,7 @@ from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.model.table import TableName
 from unshard.target.writer import KeptWriter, break_off, drop_writers
 from unshard.testing.hold import row_held, stands_still
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
 

@@ -15,7 +15,8 @@ import pytest
 from support.waiting import wait_until
 from unshard.testing import cache
 from unshard.testing.cache import CHECKOUT, cache_folder, made_once, server_folder
-from unshard.testing.servers import MissingProgramError, ServerBootError, template
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ServerBootError, template
 from unshard.testing.tidb_server import tidb_program
 
 PROGRAM = CHECKOUT / "tools" / "test-servers"

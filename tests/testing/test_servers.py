@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer, ServerBootError
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ServerBootError
 
 pytestmark = pytest.mark.server
 
 HOLDER = """
 import sys, time
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway_server import MariadbServer
 server = MariadbServer()
 print(server.pid, server.folder, flush=True)
 time.sleep(600)

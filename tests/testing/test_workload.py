@@ -7,7 +7,7 @@ import pytest
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import count_by_key, exactly_once, moved, row_events
 from unshard.testing.compare import compare
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, TableShape
 from unshard.testing.workload import Workload, WorkPlan
 

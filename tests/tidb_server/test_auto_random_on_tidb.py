@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

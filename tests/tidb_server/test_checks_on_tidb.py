@@ -14,7 +14,7 @@ from support.task_runs import TaskFiles
 from support.vanishing_tables import Vanishing
 from unshard.checks.result import Finding
 from unshard.mysql import structure
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support.comparisons import compared, kinds, only_table
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.compare.result import RowClass
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
 

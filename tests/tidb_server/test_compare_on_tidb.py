@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table
 from support.task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -19,7 +19,7 @@ from unshard.config.files import load_files
 from unshard.errors import disclose
 from unshard.model.table import TableName
 from unshard.mysql.types import GEOMETRIES
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.type_cases import COMMON, Cases
 

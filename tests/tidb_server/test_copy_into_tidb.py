@@ -12,7 +12,7 @@ from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.errors import LoadError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -22,7 +22,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

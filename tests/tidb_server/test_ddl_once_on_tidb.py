@@ -29,7 +29,7 @@ from unshard.target.receipts import claim
 from unshard.target.waits import standstill
 from unshard.target.writer import writer
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -28,7 +28,7 @@ from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import silent_sessions
 from unshard.target.meta import MetaTables
 from unshard.target.writer import writer
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
 

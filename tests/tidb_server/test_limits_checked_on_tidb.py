@@ -11,7 +11,7 @@ import pytest
 from support.checked_tasks import found, report_of
 from support.task_runs import TaskFiles
 from unshard.checks import limits
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.errors import SyncError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.optimistic_runs import has_columns, in_step, optimistic
 from support.shard_rig import ShardRig
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

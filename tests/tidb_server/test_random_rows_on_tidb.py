@@ -11,7 +11,7 @@ import pytest
 
 from support.random_rows_rounds import carry_random_rows
 from support.seeds import rounds
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -12,7 +12,7 @@ from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -11,8 +11,9 @@ from unshard.mysql.charsets import SINGLE_BYTE, to_text
 from unshard.mysql.collation_weights import weights
 from unshard.mysql.connection import connect
 from unshard.mysql.tidb_collations import SAMPLE, Difference, difference, nearest
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

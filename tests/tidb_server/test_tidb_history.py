@@ -15,7 +15,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, OpenBatch, advance_statement, claim, open_batch
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import RowEvent, row_log
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.shapes import TYPES
 from unshard.testing.tidb_history import Transaction, Version, versions, walks
 from unshard.testing.tidb_server import TidbServer

@@ -11,7 +11,8 @@ import MySQLdb
 import pytest
 
 from support.waiting import wait_until
-from unshard.testing.servers import MissingProgramError, ServerBootError
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ServerBootError
 from unshard.testing.tidb_server import TidbServer, tidb_program
 
 pytestmark = pytest.mark.server

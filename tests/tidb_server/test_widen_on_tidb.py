@@ -11,7 +11,7 @@ from unshard.load.widen import take_all, widen
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -22,7 +22,7 @@ from support.expression_cases import (
 )
 from support.expression_rig import Rig
 from support.folded_texts import comparisons, made_up
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.transform.expressions.parse import Refused
 
 ODD_MODE = "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION"

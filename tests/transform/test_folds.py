@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.folds import read_folds
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.transform.expressions.texts import folds_of
 
 COLLATIONS = ["utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_uca1400_ai_ci"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.validated_tasks import ValidatedShop
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 
 @pytest.fixture

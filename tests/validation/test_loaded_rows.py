@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from support.validated_tasks import ValidatedShop, validated
 from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.validation import full_load
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -14,7 +14,7 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.target.meta import MetaTables
 from unshard.target.validation import RUNNING, STOPPED, load_table_statuses
 from unshard.target.validation_tables import create_validation
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.validation.verdicts import Verdicts
 
 pytestmark = pytest.mark.server

@@ -14,7 +14,8 @@ from support.waiting import wait_until
 from unshard.compare.executor.changed import look_first
 from unshard.target.validation import pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

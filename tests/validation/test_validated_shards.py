@@ -12,7 +12,8 @@ from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -19,7 +19,8 @@ from unshard.target.pending_keys import load_pending
 from unshard.target.validation import load_state, pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState, load_errors
 from unshard.target.validation_tables import create_validation
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -13,7 +13,7 @@ from page_served import HOSTILE, STEPS, PageServed, copied, differing, status, v
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from unshard.model.table import TableName
-from unshard.web.page.trends import WHOLE
+from unshard.web.page.step_times import WHOLE
 
 TABLES = 2000
 

@@ -44,7 +44,7 @@ from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.worker.agent import log_tail
-from unshard.worker.report import CopiedTables
+from unshard.worker.copied_tables import CopiedTables
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202egnp.exe"
 ROLES = {"vic": "viewer", "oda": "operator", "ada": "admin"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.task_runs import TaskFiles
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 CITIES = {"berlin": 1, "lyon": 2}
 """The sources. Ids of a city begin at its number times `_IDS`."""

@@ -12,7 +12,8 @@ from served import bearer, get, post, served, server_client, tokens
 from unshard.api import verbs
 from unshard.errors import ClusterError
 from unshard.web import audit
-from unshard.web.audit import AuditLog, names_in
+from unshard.web.audit import AuditLog
+from unshard.web.audit_names import names_in
 
 SECRET = "s3cr3t-marker"
 

@@ -14,7 +14,7 @@ from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask
 from unshard.errors import ClusterError
 from unshard.master.passwords import with_kept_password
-from unshard.web.page.task_files import difference
+from unshard.web.page.draft import difference
 
 LOGIN = "target-database: {host: h, port: 1, user: u, password: %s}\n"
 

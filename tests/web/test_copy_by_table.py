@@ -14,7 +14,7 @@ from unshard.errors import ClusterError
 from unshard.model.progress import CopyStage, TableProgress
 from unshard.model.table import TableName
 from unshard.web.page.copying import CopyWatch, shown_tables
-from unshard.worker.report import CopiedTables
+from unshard.worker.copied_tables import CopiedTables
 
 
 def waiting(*names: str) -> tuple[TableProgress, ...]:

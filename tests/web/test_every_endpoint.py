@@ -25,7 +25,7 @@ from unshard.config.access import Role
 from unshard.config.listener import ListenerConfig
 from unshard.master.service import Master
 from unshard.master.store import Store
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import role_of, routes_of
 from unshard.web.links import WorkerLinks

@@ -12,7 +12,7 @@ from test_page import PageText, client, read
 
 from unshard.config.files import parse_task
 from unshard.errors import ClusterError
-from unshard.web.page.task_files import NewTask
+from unshard.web.page.new_task import NewTask
 
 FIELDS = {
     "name": "second", "mode": "full", "shard_mode": "", "host": "127.0.0.1", "port": "4000", "user": "root",

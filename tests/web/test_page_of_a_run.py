@@ -11,7 +11,8 @@ import pytest
 
 from support.task_runs import Command, TaskFiles
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.page]
 

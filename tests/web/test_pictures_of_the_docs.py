@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 
 from support.task_runs import Command
 from support.waiting import wait_until
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.page, pytest.mark.server, pytest.mark.spark]
 __all__ = ["browser"]

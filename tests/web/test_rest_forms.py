@@ -10,7 +10,7 @@ import pytest
 from unshard.config.files import load_source, load_task, parse_source, parse_task
 from unshard.config.task import TaskConfig
 from unshard.errors import ClusterError
-from unshard.web.rest import sources, task_form
+from unshard.web.rest import source_form, task_form
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TASK = """
@@ -61,10 +61,10 @@ def test_a_task_taken_as_it_was_shown(known: TaskConfig) -> None:
 
 def test_a_source_taken_as_it_was_shown() -> None:
     for known in (parse_source(SOURCE), load_source(EXAMPLES / "source-1.yaml")):
-        shown = sources.from_config(known)
+        shown = source_form.from_config(known)
         for left_out in ((), ("password", "purge", "relay_config", "flavor")):
             form = {key: value for key, value in shown.items() if key not in left_out}
-            assert parse_source(sources.to_text(sources.Source.model_validate(form), known)) == known
+            assert parse_source(source_form.to_text(source_form.Source.model_validate(form), known)) == known
 
 
 def test_what_an_object_changes_is_changed() -> None:

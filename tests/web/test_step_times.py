@@ -8,7 +8,7 @@ from page_served import page_served, status
 from test_page import client
 
 from unshard.web.page.figures import Health, SubtaskFigures, TaskFigures
-from unshard.web.page.trends import POINTS, WHOLE, StepTimes
+from unshard.web.page.step_times import POINTS, WHOLE, StepTimes
 
 FINE = Health("fine", "running")
 

@@ -22,7 +22,7 @@ from unshard.web.audit import AuditLog
 from unshard.web.links import HttpWorkerLink
 from unshard.web.page.reader import StateReader
 from unshard.web.page.restored import replayed
-from unshard.web.page.trends import WHOLE
+from unshard.web.page.step_times import WHOLE
 from unshard.web.server import WebServer
 from unshard.web.worker_app import worker_app
 from unshard.worker import history

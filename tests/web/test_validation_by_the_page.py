@@ -14,7 +14,8 @@ from support.task_runs import Command
 from support.validated_tasks import QUICK, ValidationRecords, validated
 from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorState
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.browser, pytest.mark.page]
 COLUMN = "<b>price</b>"

@@ -16,7 +16,8 @@ from unshard.api.heartbeat import PurgeWish, SubtaskOrder
 from unshard.api.status import Stage, SyncStatus, UnitName
 from unshard.errors import ClusterError
 from unshard.metrics.sample import own_version
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.agent import Agent
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

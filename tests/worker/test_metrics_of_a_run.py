@@ -19,7 +19,7 @@ from unshard.config.listener import ListenerConfig
 from unshard.metrics.of_process import CLUSTER
 from unshard.metrics.of_units import SHARDING
 from unshard.metrics.registry import METRICS
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app
 from unshard.web.observe import observing

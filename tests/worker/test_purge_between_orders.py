@@ -20,7 +20,7 @@ from unshard.model.position import Location, Position
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.checkpoint import Checkpoint
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.source_worker import Means, SourceWorker
 
 STANDS = """

@@ -10,7 +10,7 @@ from test_agent import files, rows, synced
 from support.task_runs import TaskFiles
 from support.waiting import wait_until
 from unshard.api.status import Stage, SyncStatus
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 __all__ = ["files"]

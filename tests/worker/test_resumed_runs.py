@@ -13,8 +13,8 @@ from support.task_runs import TaskFiles, newest
 from support.waiting import wait_until
 from unshard.api.heartbeat import SubtaskBrief
 from unshard.api.status import Stage
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
-from unshard.testing.servers import MariadbServer
 from unshard.worker.agent import Agent
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -18,7 +18,7 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
 from unshard.relay.purge import PurgeLimits
-from unshard.testing.servers import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.purging import Followers, Purger
 from unshard.worker.shared_relay import RelayReader, SharedRelay
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.api.status import Stage
-from unshard.worker.status import StageEvent, after, towards
+from unshard.worker.stages import StageEvent, after, towards
 
 WORKING = frozenset({Stage.RUNNING, Stage.PAUSING, Stage.RESUMING, Stage.STOPPING})
 """A unit works, and its end is still to come."""

@@ -13,8 +13,8 @@ from support.waiting import wait_until
 from unshard.mysql.connection import Endpoint
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
-from unshard.worker import status
-from unshard.worker.status import TargetWatch, UpstreamWatch
+from unshard.worker import watch
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 
 def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
         return answers.pop(0)
 
     monkeypatch.setattr(UpstreamWatch, "_look", look)
-    monkeypatch.setattr(status, "REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "REFRESH_SECONDS", 0.0)
     source = UpstreamWatch(Endpoint("h", 1, "u"))
     wait_until(lambda: source.look() is first, "the first answer")
     slow.clear()
@@ -39,8 +39,8 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_holds_up_a_step_is_asked_of_no_short_one_and_shown_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status, "standstill", lambda *_: "connection 7 holds it")
-    monkeypatch.setattr(status, "session", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(watch, "standstill", lambda *_: "connection 7 holds it")
+    monkeypatch.setattr(watch, "session", lambda *_, **__: nullcontext())
     store = CheckpointStore(Endpoint("h", 1, "u"), MetaTables("m", "t"), "s1", failed="tried again")
     target = TargetWatch(store.endpoint, store)
     assert target.note(inf) == "", "it has not begun yet"

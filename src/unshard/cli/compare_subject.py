@@ -29,7 +29,7 @@ from unshard.spark.jobs import run_tasks
 from unshard.spark.session import Session, slots
 from unshard.target.meta import MetaTables
 from unshard.transform.source_rules import TableFilter
-from unshard.worker.source_facts import utc_of
+from unshard.worker.source_clock import utc_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from unshard.source.upstream import Upstream
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import Recorded, read_recorded
 from unshard.target.row_counts import COUNTS
-from unshard.worker.status import UpstreamWatch
+from unshard.worker.watch import UpstreamWatch
 
 _UNKNOWN = "unknown: the source can't be asked"
 

@@ -3,7 +3,8 @@
 | module | contents |
 |---|---|
 | `files` | the way of a file: read, parsed, checked, made into a model |
-| `document` | YAML text as plain data with line numbers; syntax errors explained |
+| `document` | YAML text as plain data with line numbers |
+| `syntax_errors` | syntax errors of YAML explained |
 | `keys` | keys compared with the models: renamed, dropped or refused |
 | `problems` | the problems of a file, reported together with their lines |
 | `section` | the base of all models, and the marks of their keys |

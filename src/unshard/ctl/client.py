@@ -14,7 +14,8 @@ from unshard.api.verbs import PATH, Request
 from unshard.config.listener import LinkSecurity
 from unshard.ctl.runs import runs_that_ended
 from unshard.errors import ClusterError
-from unshard.web.tls import ALIVE_SECONDS, UNASKED, answer_of, http_client, silence_of
+from unshard.web.alive import ALIVE_SECONDS, UNASKED, answer_of, silence_of
+from unshard.web.tls import http_client
 
 _NOT_NOW = frozenset({502, 503})
 _NO_LEADER = frozenset({"CLUSTER-001", "CLUSTER-002"})

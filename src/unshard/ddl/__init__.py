@@ -22,6 +22,7 @@
 | `in_snapshot` | sharding DDL that the copies of some merged tables contain |
 | `tracker` | the structure of every source table at the current position |
 | `sandbox` | statements tried on empty copies of tables, in scratch schemas |
+| `trials` | the results of the latest trials |
 | `evaluate` | structures after a statement, computed without a server |
 | `schema_equality` | the comparison of two SHOW CREATE texts |
 | `own_names` | names of constraints that a server makes |

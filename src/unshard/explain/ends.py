@@ -29,7 +29,8 @@ from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import load_records
 from unshard.target.sharding import load_merged
 from unshard.transform.source_rules import SourceRules
-from unshard.worker.source_facts import read_traits, utc_of
+from unshard.worker.source_clock import utc_of
+from unshard.worker.source_traits import read_traits
 
 Name = TypeVar("Name")
 Answer = TypeVar("Answer")

@@ -19,7 +19,8 @@
 | `relays` | relay logs: started, stopped, paused, purged |
 | `members` | masters and workers: listed, removed; the leader evicted |
 | `records` | a task's records in its target, changed by a user |
-| `scheduler` | the assignment of sources to workers, and the liveness of workers |
+| `liveness` | the liveness of workers |
+| `scheduler` | the assignment of sources to workers |
 | `orders` | the orders that a worker gets, computed from the state |
 | `status` | `query-status`: the workers' reports, and a summary in one word |
 """

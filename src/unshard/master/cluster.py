@@ -11,7 +11,8 @@ from unshard.api.heartbeat import SubtaskBrief, WorkerLink
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
-from unshard.master.scheduler import Liveness, seat
+from unshard.master.liveness import Liveness
+from unshard.master.scheduler import seat
 from unshard.master.state import Bound, State
 from unshard.master.store import Store, Writing
 

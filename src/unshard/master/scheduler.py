@@ -1,120 +1,13 @@
-"""The assignment of sources to workers, and the liveness of workers.
-
-The leader takes for alive whose beats it receives itself: in memory, for a new leader begins anew. Which worker gets a
-source is decided without I/O.
-"""
+"""The assignment of sources to workers. It is decided without I/O."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from threading import Condition
 
-from unshard.api.heartbeat import Heartbeat, SubtaskBrief
 from unshard.api.status import Stage, UnitName
 from unshard.master.state import Bound, State, SubtaskRow
-
-FORMER_LIVES = 8
-"""The number of replaced processes that are remembered for one worker's name."""
-
-
-class Liveness:
-    """The last beat of each worker, by this process's monotonic clock. Safe in threads.
-
-    A worker counts as alive for a ttl from the moment at which its beat came in. It lets its source go when it has had
-    no answer for as long since it *sent* one. So it has let go before it is given up here, if both clocks run at one
-    speed.
-    """
-
-    def __init__(self, ttl_seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.ttl_seconds = ttl_seconds
-        self._monotonic = monotonic
-        self._beats: dict[str, tuple[float, Heartbeat]] = {}
-        self._newest: dict[str, tuple[str, int]] = {}
-        self._former: dict[str, tuple[str, ...]] = {}
-        self._presumed: frozenset[str] = frozenset()
-        self._presumed_until = 0.0
-        self._bell = Condition()
-
-    def begin(self, known: Iterable[str]) -> None:
-        """Begin as a new leader: the workers of the store have a ttl to beat before they count as lost."""
-        with self._bell:
-            self._beats.clear()
-            self._presumed = frozenset(known)
-            self._presumed_until = self._monotonic() + self.ttl_seconds
-
-    def heard(self, beat: Heartbeat) -> None:
-        """Record a beat. One older than a later beat of the same process is ignored, also after that one's goodbye."""
-        with self._bell:
-            life, number = self._newest.get(beat.name, ("", 0))
-            if beat.life and beat.life == life and beat.number <= number:
-                return
-            if life and life != beat.life:
-                self._former[beat.name] = (*self._former.get(beat.name, ()), life)[-FORMER_LIVES:]
-            self._newest[beat.name] = (beat.life, beat.number)
-            if beat.leaving:
-                self._drop(beat.name)
-            else:
-                self._beats[beat.name] = (self._monotonic(), beat)
-            self._bell.notify_all()
-
-    def is_replaced(self, beat: Heartbeat) -> bool:
-        """Return whether a process that was started later sends heartbeats by the same name, and is alive."""
-        with self._bell:
-            life, _ = self._newest.get(beat.name, ("", 0))
-            former = beat.life != life and beat.life in self._former.get(beat.name, ())
-        return former and beat.name in self.online()
-
-    def forget(self, worker: str) -> None:
-        """Drop everything known of a worker: it is not online until its next heartbeat."""
-        with self._bell:
-            self._newest.pop(worker, None)
-            self._former.pop(worker, None)
-            self._drop(worker)
-
-    def _drop(self, worker: str) -> None:
-        self._beats.pop(worker, None)
-        self._presumed -= {worker}
-
-    def online(self) -> frozenset[str]:
-        """Return the workers whose last heartbeat is not older than the TTL."""
-        with self._bell:
-            oldest = self._monotonic() - self.ttl_seconds
-            return frozenset(name for name, (at, _) in self._beats.items() if at > oldest)
-
-    def presumed(self) -> frozenset[str]:
-        """Return the workers that have not beaten yet and to which a new leader still gives time."""
-        with self._bell:
-            if self._monotonic() >= self._presumed_until:
-                return frozenset()
-            return self._presumed - self._beats.keys()
-
-    def beat_of(self, worker: str) -> Heartbeat | None:
-        """Return the worker's last heartbeat, however old; None where there is none."""
-        with self._bell:
-            found = self._beats.get(worker)
-            return found[1] if found is not None else None
-
-    def brief(self, worker: str, epoch: int, task: str) -> SubtaskBrief | None:
-        """Return the worker's last report of a task, if the worker serves by that epoch; else None."""
-        beat = self.beat_of(worker)
-        if beat is None or beat.epoch != epoch:
-            return None
-        return next((brief for brief in beat.subtasks if brief.task == task), None)
-
-    def wait(self, done: Callable[[], bool], seconds: float) -> bool:
-        """Wait for beats until `done` returns True; return whether it did in time. `done` is called without a lock."""
-        deadline = self._monotonic() + seconds
-        while not done():
-            left = deadline - self._monotonic()
-            if left <= 0:
-                return False
-            with self._bell:
-                self._bell.wait(min(left, 0.1))
-        return True
-
 
 _COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
 

@@ -54,11 +54,11 @@ from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forg
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import ConfigFiles, SettingsOf
+from unshard.master.liveness import Liveness
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
 from unshard.master.relays import Relays
-from unshard.master.scheduler import Liveness
 from unshard.master.sources import Ask, Sources, ask
 from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses

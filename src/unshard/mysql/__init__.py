@@ -19,6 +19,7 @@
 | `triggers` | triggers of the target's tables |
 | `types` | column types and the Arrow types of their values |
 | `charsets` | character sets, exactly as the servers convert them |
+| `charset_differences` | characters that a server decodes differently from Python |
 | `collations` | collations by their ids |
 | `collation_weights` | texts that two collations compare differently |
 | `altered_values` | columns whose values the target stores in another form |

@@ -6,7 +6,9 @@ The wheel has what the demo uses (`OF_TESTS` in setup.py names the others).
 |---|---|
 | `cache` | the cache of everything that is fetched or made once |
 | `guard` | child processes that end with their parent |
-| `servers` | throwaway MariaDB servers |
+| `programs` | the database programs of this machine |
+| `throwaway_server` | the base of all throwaway servers |
+| `mariadb_server` | throwaway MariaDB servers, of the installed version |
 | `mysql_server` | throwaway servers of packages that are not installed: MySQL, and other releases of MariaDB |
 | `tidb_server` | throwaway TiDB servers |
 | `cluster` | a throwaway cluster of masters and workers |

@@ -12,7 +12,7 @@ from contextlib import closing
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.testing.binlog_count import Image, RowEvent, as_applied, exactly_once, row_events
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_history import changed, receipts, versions, walks
 from unshard.testing.tidb_server import TidbServer
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from unshard.model.table import TableName
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 Kind = Literal["INSERT", "UPDATE", "DELETE"]
 Image = tuple[str, ...]

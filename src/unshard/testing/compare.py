@@ -18,7 +18,7 @@ from MySQLdb.cursors import SSCursor
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table, without_hashes
 from unshard.mysql.types import GEOMETRIES
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 TextRow = tuple[str | None, ...]
 Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]

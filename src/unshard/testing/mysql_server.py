@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from unshard.testing.cache import server_folder
-from unshard.testing.servers import (
-    LoggingServer,
-    MariadbServer,
-    MissingProgramError,
-    ServerBootError,
-    as_user,
-    program,
-    program_version,
-    template,
-)
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.programs import MissingProgramError, program, program_version
+from unshard.testing.throwaway_server import LoggingServer, ServerBootError, as_user, template
 
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 _HOW_TO_FETCH = "`tools/test-servers mysql`, in a checkout of Unshard's sources, fetches it"
@@ -143,7 +136,7 @@ def bootstrapped(name: str, command: list[str], files: Iterable[Path], statement
 
 
 def _made(command: list[str], text: str = "") -> None:
-    with tempfile.TemporaryDirectory(prefix="unshard-template-") as temporary:  # as `servers` does
+    with tempfile.TemporaryDirectory(prefix="unshard-template-") as temporary:  # as `mariadb_server` does
         env = {**os.environ, "TMPDIR": temporary}
         made = subprocess.run(command, input=text, env=env, capture_output=True, text=True, check=False)
     if made.returncode != 0:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from unshard.testing.cache import server_folder
-from unshard.testing.servers import MissingProgramError, ThrowawayServer, reserved, template
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ThrowawayServer, reserved, template
 
 _HOW_TO_BUILD = (
     "`tools/test-servers tidb`, in a checkout of Unshard's sources, builds it with Go, in some minutes; the environment"

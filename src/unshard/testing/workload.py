@@ -17,8 +17,8 @@ from typing import Any
 import MySQLdb
 
 from unshard.model.table import TableName
-from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SYSBENCH, TableShape
+from unshard.testing.throwaway_server import ThrowawayServer
 
 DUPLICATE = 1062
 CONTENTION = frozenset({1205, 1213})  # lock wait, deadlock: the transaction is rolled back and counted

@@ -4,9 +4,11 @@
 |---|---|
 | `server` | the server: socket, TLS, limits of a request, stop |
 | `tls` | TLS between the processes of a cluster |
+| `alive` | whether a process answers at all |
 | `tokens` | the caller of a request |
 | `guard` | the role that each route needs |
 | `audit` | the audit log |
+| `audit_names` | the names in a request that it writes |
 | `leader` | requests passed on to the leader |
 | `answers` | answers with errors, lists and results of verbs |
 | `observe` | `/metrics`, settings, the log level |

@@ -26,7 +26,8 @@ from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.web.answers import refusal
-from unshard.web.audit import AuditLog, names_in
+from unshard.web.audit import AuditLog
+from unshard.web.audit_names import names_in
 from unshard.web.tokens import CALLER, NOBODY, Caller
 
 CTL = "unshard ctl"

@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
 from unshard.master.election import Election
+from unshard.web.alive import UNASKED, answer_of, silence_of
 from unshard.web.guard import GuardedRoute
 from unshard.web.links import ANSWER_SECONDS, BEAT_PATH
-from unshard.web.tls import UNASKED, answer_of, silence_of
 from unshard.web.tokens import CALLER, Caller
 
 PASSED_ON = "unshard-passed-on"

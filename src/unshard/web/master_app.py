@@ -27,10 +27,13 @@ from unshard.web.links import BEAT_PATH
 from unshard.web.observe import audit_routes, observing
 from unshard.web.page.endpoints import page_routes
 from unshard.web.page.reader import StateReader
-from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
+from unshard.web.rest.cluster import cluster_routes
+from unshard.web.rest.document import document_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
-from unshard.web.rest.tasks import task_routes, task_table_routes
+from unshard.web.rest.task_tables import task_table_routes
+from unshard.web.rest.tasks import task_routes
+from unshard.web.rest.templates import template_routes
 
 """Verbs whose caller's name is put on record in the target."""
 

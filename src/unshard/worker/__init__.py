@@ -8,14 +8,19 @@
 | `subtask_runner` | one subtask with its thread, from order to order |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
-| `source_facts` | facts of a source before a start: its tables by the rules, its clock |
+| `source_facts` | facts of a source before a start: its tables by the rules |
+| `source_traits` | settings of a source on which statements depend |
+| `source_clock` | the source's own clock |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |
 | `purging` | the deletion of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
-| `status` | the stages of a subtask, and a reading of it |
+| `stages` | the stages of a subtask, and the events between them |
+| `status` | a reading of a subtask |
+| `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |
+| `copied_tables` | the tables of a subtask's copy as reported last |
 | `metrics` | samples for `/metrics` |
 """

@@ -66,18 +66,12 @@ from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules, allow_list, dumped
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
-from unshard.worker.source_facts import (
-    answer_of,
-    check_filters,
-    check_rules,
-    read_traits,
-    statement_rules,
-    upstream_tables,
-    utc_of,
-)
+from unshard.worker.source_clock import utc_of
+from unshard.worker.source_facts import answer_of, check_filters, check_rules, statement_rules, upstream_tables
+from unshard.worker.source_traits import read_traits
 from unshard.worker.start import StartPoint
-from unshard.worker.status import TargetWatch, UpstreamWatch
 from unshard.worker.subtask import Subtask, SubtaskRelay
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 """The relay of a subtask that begins to read there (None: the present end), of the server with that uuid."""

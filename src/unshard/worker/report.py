@@ -1,19 +1,12 @@
-"""A subtask's and a relay's readings in the API's forms, with DM's field names.
-
-The copy by table has a revision for each change, so that who asks again gets only what is new.
-"""
+"""A subtask's and a relay's readings in the API's forms, with DM's field names."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from secrets import token_hex
-from threading import Lock
 
 from unshard.api.status import (
-    CopyProgress,
     DumpStatus,
     LoadStatus,
     ProcessError,
@@ -22,15 +15,13 @@ from unshard.api.status import (
     Stage,
     SubTaskStatus,
     SyncStatus,
-    TableCopy,
     TableLedger,
     UnitName,
     ValidationStatus,
 )
-from unshard.errors import ConfigError, UnshardError, bounded
+from unshard.errors import UnshardError, bounded
 from unshard.model.position import Location, Position
-from unshard.model.progress import Progress, TableProgress
-from unshard.model.table import TableName
+from unshard.model.progress import Progress
 from unshard.operate.validation import validation_form
 from unshard.relay import unit as relay_unit
 from unshard.source.upstream import Upstream
@@ -205,44 +196,3 @@ def _rate(count: float, seconds: float) -> int:
 
 def _share(done: float, total: float) -> str:
     return f"{min(100.0, 100 * done / total):.2f} %" if total else ""
-
-
-@dataclass(slots=True)
-class CopiedTables:
-    """One subtask's tables as they were reported last. `route` gives the target of a table. Any thread may ask."""
-
-    route: Callable[[TableName], TableName]
-    _life: str = field(default_factory=lambda: token_hex(8))
-    _revision: int = 0
-    _told: dict[TableName, tuple[TableProgress, TableCopy, int]] = field(default_factory=dict)
-    _targets: dict[TableName, str] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def since(self, tables: Iterable[TableProgress], life: str, revision: int) -> CopyProgress:
-        """Return those of `tables`, which are all tables now, that have changed after the revision of that process."""
-        with self._lock:
-            there = {one.table: one for one in tables}
-            if self._told.keys() - there.keys():  # a dump that has begun anew, with other tables
-                self._life, self._told = token_hex(8), {}
-            changed = [one for one in there.values() if one != self._told.get(one.table, (None,))[0]]
-            self._revision += bool(changed)
-            for one in changed:
-                self._told[one.table] = one, self._form(one), self._revision
-            whole = life != self._life
-            found = tuple(form for _, form, at in self._told.values() if whole or at > revision)
-            return CopyProgress(life=self._life, revision=self._revision, whole=whole, tables=found)
-
-    def _form(self, one: TableProgress) -> TableCopy:
-        if one.table not in self._targets:
-            try:
-                self._targets[one.table] = str(self.route(one.table))
-            except ConfigError:  # two rules match; the task has stopped with it
-                self._targets[one.table] = ""
-        return TableCopy(
-            table=str(one.table),
-            target=self._targets[one.table],
-            stage=one.stage,
-            rows=one.rows,
-            rows_about=one.rows_about,
-            size=one.size,
-        )

@@ -28,9 +28,9 @@ from unshard.worker.purging import Followers, Purger
 from unshard.worker.refused_subtask import RefusedSubtask, understood
 from unshard.worker.report import relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
-from unshard.worker.status import UpstreamWatch
 from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS, SubtaskRunner
+from unshard.worker.watch import UpstreamWatch
 
 Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]
 """A subtask on the relay that it shares, which claims its source by a master's order; without one by a human's."""

@@ -38,7 +38,8 @@ from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.worker.start import StartPoint
-from unshard.worker.status import SubtaskStatus, TargetWatch, UpstreamWatch
+from unshard.worker.status import SubtaskStatus
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 
 class SubtaskRelay(Relay, Protocol):

@@ -22,11 +22,12 @@ from unshard.log import fields, logger
 from unshard.metrics.events import count_exit, count_operation
 from unshard.retry import given_up_by
 from unshard.transform.route import Router
-from unshard.worker import status
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
-from unshard.worker.report import UNITS, CopiedTables, process_error
+from unshard.worker.copied_tables import CopiedTables
+from unshard.worker.report import UNITS, process_error
+from unshard.worker.stages import StageEvent, after, towards
 from unshard.worker.start import OTHER_DUMP
-from unshard.worker.status import SubtaskStatus, WaitingSubtask, towards
+from unshard.worker.status import SubtaskStatus, WaitingSubtask
 from unshard.worker.subtask import Subtask
 
 WAIT_ON_STOP_SECONDS = 10.0
@@ -103,7 +104,7 @@ class SubtaskRunner:
             self.order, self.config = order, config
             self._note_dump()
             if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
-                self._say(status.StageEvent.PAUSE)  # at its end it goes on by the new config
+                self._say(StageEvent.PAUSE)  # at its end it goes on by the new config
             if validates and self.subtask is not None and self.subtask.validation is not None:
                 self.subtask.validation.look()
             self._pursue()
@@ -122,7 +123,7 @@ class SubtaskRunner:
                 if self.resumption.is_due(utc_now(), self.checker):
                     self._log.info("dispatch auto resume", count=self.resumption.step)
                     self.fault, self.resumption = None, self.resumption.resumed()
-                    self._say(status.StageEvent.RESUME)
+                    self._say(StageEvent.RESUME)
             elif self.stage is Stage.RUNNING:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
                 if self.subtask is not None:
@@ -131,7 +132,7 @@ class SubtaskRunner:
     def close(self, *, graceful: bool = True) -> None:
         """Stop it, and cancel its batch at once where not `graceful`. Returns at once; `ended` says when it is over."""
         with self._lock:
-            self._say(status.StageEvent.STOP)
+            self._say(StageEvent.STOP)
             if not graceful:
                 self._deadline = 0.0
 
@@ -239,24 +240,24 @@ class SubtaskRunner:
 
     def _pursue(self) -> None:
         event = towards(self.stage, self.order.stage)
-        if event is status.StageEvent.RESUME and self.error is not None and self._failed_at >= self.order.revision:
+        if event is StageEvent.RESUME and self.error is not None and self._failed_at >= self.order.revision:
             return  # an error has paused it: auto-resume, or a human's new revision, goes on
         if self.stage is Stage.PAUSED and self.order.stage is Stage.PAUSED:
             self.canceled = True
         if event is not None:
             self._say(event)
 
-    def _say(self, event: status.StageEvent) -> None:
-        before, self.stage = self.stage, status.after(self.stage, event)
+    def _say(self, event: StageEvent) -> None:
+        before, self.stage = self.stage, after(self.stage, event)
         if self.stage is before:
             return
         self._changed_at = utc_now()
         self._log.info("stage", was=before.value, now=self.stage.value)
-        if event in (status.StageEvent.PAUSE, status.StageEvent.STOP):
+        if event in (StageEvent.PAUSE, StageEvent.STOP):
             self.canceled = self.order.stage is not Stage.RUNNING
             self._deadline = time.monotonic() + self.wait_on_stop
             self._stop.set()
-        elif event in (status.StageEvent.RESUME, status.StageEvent.RUN) and before in (Stage.NEW, Stage.PAUSED):
+        elif event in (StageEvent.RESUME, StageEvent.RUN) and before in (Stage.NEW, Stage.PAUSED):
             self.canceled, self._stop, self._give_up = False, Event(), Event()
             run = partial(self._run_named, self._stop, self._give_up)
             self._thread = Thread(target=run, name=f"{self.order.task} {self.source}")
@@ -279,7 +280,7 @@ class SubtaskRunner:
                 self.subtask = subtask
                 if not stop.is_set():
                     self.error, self.fault, self._detail = None, None, ""
-                    self._say(status.StageEvent.RUN)
+                    self._say(StageEvent.RUN)
             if not stop.is_set():
                 subtask.run(stop)
         except BaseException as caught:  # noqa: BLE001 - whatever it is, the stage has to tell of it
@@ -292,7 +293,7 @@ class SubtaskRunner:
     def _end(self, fault: BaseException | None, *, stopped: bool) -> None:
         if fault is None:
             self._log.info("ended", unit=self.subtask.unit if self.subtask is not None else "starting")
-            self._say(status.StageEvent.REST if stopped else status.StageEvent.FINISH)
+            self._say(StageEvent.REST if stopped else StageEvent.FINISH)
             return
         error = fault if isinstance(fault, UnshardError) else _bug(fault, self.source)
         if error is fault:
@@ -316,7 +317,7 @@ class SubtaskRunner:
         else:
             self._log.error("task can't auto resume", code=error.code)
         self.fault = fault  # last: who looks without the lock may count on what goes with it
-        self._say(status.StageEvent.FAIL)
+        self._say(StageEvent.FAIL)
 
     def _waiting(self, error: UnshardError, now: datetime) -> WaitingSubtask:
         """Return the wait from `now` on: since the first error, unless a run has copied or applied rows since."""

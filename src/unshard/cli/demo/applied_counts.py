@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from unshard.cli.demo.scene import MERGED, META, TASK, Shard
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import Image, RowEvent, as_applied, row_events
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_history import Receipt, Transaction, Version, receipts, versions
 from unshard.testing.tidb_server import TidbServer
 

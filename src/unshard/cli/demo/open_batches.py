@@ -9,7 +9,7 @@ import MySQLdb
 
 from unshard.cli.demo.scene import META, TASK
 from unshard.model.position import Position
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 _NOT_YET = frozenset({1146, 1049})  # no such table, no such schema
 _OPEN = f"""

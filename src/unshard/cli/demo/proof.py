@@ -9,7 +9,7 @@ from unshard.cli.demo.applied_counts import AppliedCounts, count_applied
 from unshard.cli.demo.open_batches import OpenBatchCount
 from unshard.cli.demo.scene import MERGED, Shard
 from unshard.model.table import TableName
-from unshard.testing.servers import ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 _ID_BITS = 44
 _SUM = """

@@ -14,8 +14,9 @@ from typing import Literal
 
 from unshard.model.position import Position
 from unshard.model.table import TableName
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql80Server
-from unshard.testing.servers import MariadbServer, ThrowawayServer
+from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
 

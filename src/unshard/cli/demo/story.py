@@ -20,7 +20,8 @@ from unshard.cli.demo.proof import prove
 from unshard.cli.demo.scene import Scene, SourceProduct, TargetProduct
 from unshard.cli.printer import unstamped
 from unshard.model.position import Position
-from unshard.testing.servers import MissingProgramError, ServerBootError
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway_server import ServerBootError
 
 PATIENCE_SECONDS = 180.0
 STOP_SECONDS = 60.0

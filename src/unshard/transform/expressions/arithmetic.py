@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.transform.expressions.compare import as_decimal, digits
+from unshard.transform.expressions.moments import PART
 from unshard.transform.expressions.parse import Refused
 from unshard.transform.expressions.values import (
     LARGEST_SIGNED,
-    PART,
     ImageRows,
     Value,
     ValueKind,

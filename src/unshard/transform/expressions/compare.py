@@ -10,17 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.transform.expressions import texts
+from unshard.transform.expressions.moments import Clock, moment
 from unshard.transform.expressions.parse import Refused
 from unshard.transform.expressions.values import (
     EXACT,
-    Clock,
     ImageRows,
     Value,
     ValueKind,
     as_integer,
     condition,
     holder,
-    moment,
     null_of,
 )
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from unshard.model.table import Table
 from unshard.transform.expressions import arithmetic, texts
 from unshard.transform.expressions.compare import compare
+from unshard.transform.expressions.moments import Clock, part_of
 from unshard.transform.expressions.parse import COMPARISONS, Node, Refused
 from unshard.transform.expressions.values import (
-    Clock,
     ImageRows,
     Value,
     ValueKind,
@@ -25,7 +25,6 @@ from unshard.transform.expressions.values import (
     condition,
     null_of,
     number_value,
-    part_of,
 )
 
 TEMPORAL = frozenset({"year", "month", "day", "dayofmonth", "hour", "minute", "second"})

@@ -28,8 +28,9 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.types import zero_text
 from unshard.transform.expressions import texts
 from unshard.transform.expressions.compile import Unknown, columns_of, compile_condition
+from unshard.transform.expressions.moments import Clock
 from unshard.transform.expressions.parse import Node, Refused, parse
-from unshard.transform.expressions.values import Clock, ImageRows
+from unshard.transform.expressions.values import ImageRows
 
 SECTION = "expression-filter"
 KINDS = {

@@ -8,7 +8,8 @@
 | `figures` | the figures that it reads, as frozen values |
 | `reported` | figures made of the workers' reports |
 | `restored` | figures of the past that the workers have kept |
-| `trends` | the lag and the times of steps over the last hours |
+| `trends` | the lag of each task over the last hour |
+| `step_times` | the times of a batch's steps over two hours |
 | `concerns` | what is not fine in the figures |
 | `verdict` | the headline: a sentence for each of these |
 | `copying` | the copy by table |
@@ -16,7 +17,8 @@
 | `validation` | the rows that continuous validation finds to differ |
 | `route_reader` | the screen of a task's routes |
 | `routes` | the picture of a task's routes |
-| `task_files` | the text of a new or changed task file |
+| `new_task` | a new task by a form |
+| `draft` | a draft that changes a task |
 | `actions` | the verbs that a user can run, with their forms |
 | `screens` | the screens of one snapshot, and the stream of updates |
 | `render` | the templates |

@@ -18,19 +18,12 @@ from unshard.web.answers import SIGNED
 from unshard.web.guard import by_whom, needs
 from unshard.web.page.actions import ACTIONS, PageAction, is_under_way
 from unshard.web.page.door import PAGE
+from unshard.web.page.draft import DRAFT_STEPS, draft_values
 from unshard.web.page.log_watch import LEVELS, log_text, shown_lines
+from unshard.web.page.new_task import MODES, NEW_TASK_STEPS, SHARD_MODES, NewTask, new_task_values
 from unshard.web.page.reader import Snapshot, StateReader
 from unshard.web.page.route_reader import route_values
 from unshard.web.page.screens import KeptTexts, PageRoute, PageScreens, form_fields, paged
-from unshard.web.page.task_files import (
-    DRAFT_STEPS,
-    MODES,
-    NEW_TASK_STEPS,
-    SHARD_MODES,
-    NewTask,
-    draft_values,
-    new_task_values,
-)
 from unshard.web.page.validation import ROWS_A_PAGE, STATES, validation_values
 from unshard.web.page.verdict import headline, of_task, shortened
 from unshard.web.tokens import CALLER

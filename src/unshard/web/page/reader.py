@@ -29,7 +29,8 @@ from unshard.web.page.log_watch import LogWatch, TaskLog
 from unshard.web.page.reported import cluster_figures
 from unshard.web.page.restored import replayed
 from unshard.web.page.route_reader import RouteReader
-from unshard.web.page.trends import LagTrend, LagTrends, StepPoint, StepTimes
+from unshard.web.page.step_times import StepPoint, StepTimes
+from unshard.web.page.trends import LagTrend, LagTrends
 from unshard.web.page.validation import ValidationReader, ValidationRecord, record_mark
 from unshard.web.page.verdict import Concern, FirstSeen
 

@@ -3,8 +3,12 @@
 | module | contents |
 |---|---|
 | `sources` | `/api/v1/sources` |
-| `tasks` | `/api/v1/tasks`, and a task's tables |
+| `source_form` | DM's source object and our source file, each made of the other |
+| `tasks` | `/api/v1/tasks` |
+| `task_tables` | the tables of a task |
 | `task_form` | DM's task object and our task file, each made of the other |
-| `cluster` | `/api/v1/cluster`, templates of tasks, the API document |
+| `cluster` | `/api/v1/cluster` |
+| `templates` | templates of tasks |
+| `document` | the API's own description |
 | `gateway` | DM's older paths, `/apis/v1alpha1` |
 """

@@ -20,7 +20,7 @@ from unshard.config.rules import FilterRule
 from unshard.config.secret import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ClusterError
-from unshard.web.rest.sources import Security, security_section
+from unshard.web.rest.source_form import Security, security_section
 
 
 class _Object(BaseModel):

@@ -1,7 +1,6 @@
-"""Throwaway database servers: their base, and MariaDB of the version that Debian's package installs on this machine.
+"""A throwaway database server: a temporary folder, a loopback port, a process.
 
-A server has a temporary folder and a loopback port, which are removed with the process that started it. The database
-programs of this machine are found even outside of an ordinary user's PATH (`/usr/sbin`).
+All of them are removed with the process that started it.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import MySQLdb
 from unshard.mysql.connection import Endpoint
 from unshard.testing.cache import cache_folder, made_once, short_sum
 from unshard.testing.guard import GuardedProcess
+from unshard.testing.programs import MissingProgramError
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -63,10 +63,12 @@ class ThrowawayServer(ABC):
 
     @property
     def endpoint(self) -> Endpoint:
+        """The address and login of the server."""
         return Endpoint("127.0.0.1", self.port, "root")
 
     @property
     def running(self) -> bool:
+        """True while its process runs."""
         return self._process is not None and not self._process.ended()
 
     @property
@@ -200,6 +202,7 @@ class LoggingServer(ThrowawayServer):
     """A throwaway MySQL or MariaDB, which writes a row binlog."""
 
     def binlog_files(self) -> list[Path]:
+        """As `ThrowawayServer.binlog_files`."""
         return [self.data / name for name, *_ in self.query("SHOW BINARY LOGS")]
 
     @abstractmethod
@@ -238,12 +241,6 @@ def template(server: str, made_of: object, make: Callable[[Path], None]) -> Path
         ) from error
 
 
-def program_version(command: Sequence[str]) -> str:
-    """Return the version that a server program prints, `10.11.6-MariaDB` or the like."""
-    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
-    return told.split("Ver ")[-1].split()[0]
-
-
 def as_user() -> list[str]:
     """Return the option without which the server refuses to run as root."""
     return ["--user=root"] if os.geteuid() == 0 else []
@@ -260,88 +257,3 @@ def reserved() -> socket.socket:
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     place.bind(("127.0.0.1", 0))
     return place
-
-
-__all__ = ["MariadbServer", "ServerBootError"]
-
-
-class MariadbServer(LoggingServer):
-    """The MariaDB that is installed here. Boots in a quarter of a second."""
-
-    product = "MariaDB"
-    defaults: ClassVar[Mapping[str, str]] = {
-        "log_bin": "mysql-bin",
-        "binlog_format": "ROW",
-        "binlog_row_image": "FULL",
-        "binlog_checksum": "CRC32",
-        "gtid_strict_mode": "ON",
-        "sync_binlog": "0",
-        "character_set_server": "utf8mb4",
-        "innodb_buffer_pool_size": "64M",
-        "innodb_log_file_size": "16M",
-        "innodb_flush_log_at_trx_commit": "2",  # a killed process loses nothing of it; only a power cut would
-        "key_buffer_size": "1M",
-        "aria_pagecache_buffer_size": "2M",
-        "max_connections": "200",
-        "max_allowed_packet": "64M",
-    }
-
-    def _command(self) -> list[str]:
-        return [program("mariadbd"), "--no-defaults"]
-
-    def binlog_program(self) -> list[str]:
-        """As `ThrowawayServer.binlog_program`."""
-        return [program("mariadb-binlog")]
-
-    def _template(self) -> Path:
-        return template(f"mariadb-{program_version([program('mariadbd')])}", _INSTALL_OPTIONS, _install)
-
-
-_INSTALL_OPTIONS = (
-    "--auth-root-authentication-method=normal",
-    "--skip-test-db",
-    "--skip-name-resolve",
-    "--innodb-log-file-size=16M",
-)
-
-
-def _install(fresh: Path) -> None:
-    """Fill an empty data folder. Raises ServerBootError."""
-    with tempfile.TemporaryDirectory(prefix="unshard-template-") as temporary:
-        made = subprocess.run(
-            [
-                program("mariadb-install-db"),
-                "--no-defaults",
-                f"--datadir={fresh}",
-                *_INSTALL_OPTIONS,
-                *as_user(),
-            ],
-            env={**os.environ, "TMPDIR": temporary},  # a server that starts removes temporary tables of others there
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if made.returncode != 0:
-        raise ServerBootError(f"mariadb-install-db failed:\n{made.stdout[-2000:]}{made.stderr[-2000:]}")
-
-
-_PACKAGES = {
-    "mariadbd": "mariadb-server-core",
-    "mariadb-install-db": "mariadb-server-core",
-    "mariadb": "mariadb-client",
-    "mariadb-binlog": "mariadb-client",
-    "mydumper": "mydumper",
-    "myloader": "mydumper",
-}
-
-
-class MissingProgramError(RuntimeError):
-    """A program that the tests, the bench or the demo need is not installed. The text names its Debian package."""
-
-
-def program(name: str) -> str:
-    """Return the full path of a program. Raises MissingProgramError, which says what to install."""
-    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin")))
-    if path is None:
-        raise MissingProgramError(f"{name} is not installed: apt-get install {_PACKAGES.get(name, name)}")
-    return path

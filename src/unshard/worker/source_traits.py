@@ -1,0 +1,54 @@
+"""Settings of a source's server on which the meaning of its statements depends."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from unshard.errors import UnshardError
+from unshard.log import logger
+from unshard.model.table import TableName
+from unshard.mysql.connection import Endpoint, rows, session
+from unshard.mysql.flavour import Flavour, identify
+from unshard.sync.statements.reader import SourceTraits
+
+_OFFSET_OF_SYSTEM = """
+SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
+"""
+
+
+def read_traits(endpoint: Endpoint) -> SourceTraits:
+    """Return its flavour, how it folds names, and what SYSTEM is as a time zone there. Raises SourceError."""
+    with session(endpoint, "source") as connection:
+        server = identify(connection)
+        ((names, zone),) = rows(connection, "SELECT @@lower_case_table_names, @@global.time_zone")
+        if str(zone).upper() == "SYSTEM":
+            ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
+            sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
+            zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
+        return SourceTraits(
+            server.flavour is Flavour.MARIADB, int(names) == 1, str(zone), partial(_keeps_name, endpoint)
+        )
+
+
+_CLOCKS_SECONDS = 300
+"""By how much the clocks of servers may differ that a statement has come through."""
+_DEFINED = """
+SELECT UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+"""
+
+
+def _keeps_name(endpoint: Endpoint, old: TableName, new: TableName, before: float) -> bool:
+    """Return whether a MariaDB has the table `old`, last defined or renamed before that time, and no table `new`.
+
+    False, too, where it can't be asked now.
+    """
+    try:
+        with session(endpoint, "source") as connection:
+            there = rows(connection, _DEFINED, (old.schema, old.table))
+            if not there or there[0][0] is None or int(there[0][0]) >= before - _CLOCKS_SECONDS:
+                return False
+            return not rows(connection, _DEFINED, (new.schema, new.table))
+    except UnshardError as error:
+        words = {"table": str(old), "error": str(error)}
+        logger("sync").warning("the source can't be asked whether a RENAME was of a temporary table", **words)
+        return False
