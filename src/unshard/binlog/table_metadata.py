@@ -90,8 +90,8 @@ class MetadataReader:
 def read_optional(reader: MetadataReader, types: tuple[int, ...], *, mariadb: bool | None) -> Optional:
     """Read the fields up to the end of `reader`.
 
-    `types` are the real ones (`table_map.real_type`). `mariadb` is whether MariaDB wrote the event; with None the collations are
-    left out. Raises MalformedTableMap.
+    `types` are the real ones (`table_map.real_type`). `mariadb` is whether MariaDB wrote the event; with None the
+    collations are left out. Raises MalformedTableMap.
     """
     fields = _FIELDS if mariadb is None else _FIELDS | _COLLATIONS[mariadb]
     found = Optional()
