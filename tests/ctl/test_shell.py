@@ -15,7 +15,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typer.main import get_group
 
-import unshard.ctl.shell as shell_module
+import unshard.ctl.completion as completion_module
 from unshard.ctl.app import ctl
 from unshard.ctl.completion import NameCompletion, VerbCompleter
 from unshard.ctl.session import CtlSession
@@ -26,8 +26,8 @@ TABLE = get_group(ctl)
 
 @pytest.fixture
 def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> CtlSession:
-    monkeypatch.setattr(shell_module, "_ASK_SECONDS", 60.0)
-    monkeypatch.setattr(shell_module, "_FRESH_SECONDS", 3600.0)
+    monkeypatch.setattr(completion_module, "_ASK_SECONDS", 60.0)
+    monkeypatch.setattr(completion_module, "_FRESH_SECONDS", 3600.0)
     master.answers["query-status"] = (200, {"result": True, "msg": "", "tasks": [{"taskName": "orders"}]})
     shown = {"result": True, "msg": "", "sources": [{"source": "shop-01"}, {"source": "shop-02"}]}
     master.answers["operate-source"] = (200, shown)
