@@ -240,7 +240,7 @@ def test_a_locked_table_is_waited_for_by_the_caller(bench: Bench, target_server:
 DRIVER = """
 import json, sys, MySQLdb
 from unshard.crash_point import reach
-from unshard.ddl.intent import carry_out
+from unshard.ddl.execute import carry_out
 from unshard.ddl.intent import Intent
 form = json.loads(sys.stdin.read())
 connection = MySQLdb.connect(host="127.0.0.1", port=int(sys.argv[1]), user="root", charset="utf8mb4", autocommit=True)

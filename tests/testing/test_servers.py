@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server
 
 HOLDER = """
 import sys, time
-from unshard.testing.throwaway_server import MariadbServer
+from unshard.testing.mariadb_server import MariadbServer
 server = MariadbServer()
 print(server.pid, server.folder, flush=True)
 time.sleep(600)
