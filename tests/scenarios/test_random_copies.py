@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.copy_storm import CopyStorm
 from support.seeds import seeds
-from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 SEEDS = (1, 2, 3)
@@ -21,8 +21,8 @@ LIVES = 3
 
 def test_random_copies(
     spark: SparkSession,
-    source_server: MariadbServer,
-    target_server: MariadbServer,
+    source_server: ThrowawayServer,
+    target_server: ThrowawayServer,
     schema: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,7 +42,7 @@ def test_random_copies(
 @pytest.mark.recovery
 @pytest.mark.parametrize("seed", KILLED_SEEDS)
 def test_random_copies_of_commands_that_are_killed(
-    seed: int, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+    seed: int, source_server: ThrowawayServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> None:
     storm = CopyStorm(seed, schema, source_server, target_server, tmp_path / schema)
     try:

@@ -24,7 +24,7 @@ from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 TABLES, MANY = 8, 28
 PLACES = (
@@ -54,6 +54,8 @@ WORKER_PLACES = (
     "sync-chunk-after",
 )
 """Where a process of Spark's workers dies, and the command with it."""
+KEYS = ("INT", "INT", "BIGINT UNSIGNED", "DECIMAL(9)", "VARCHAR(9)", "VARCHAR(9) CHARACTER SET latin1", "VARBINARY(9)")
+TEXTS = ("VARCHAR(20)", "VARCHAR(20)", "CHAR(20)", "VARCHAR(20) CHARACTER SET latin1", "TEXT CHARACTER SET gbk")
 CHANGES = 12
 LIVES = ("killed", "killed", "stopped")
 SCRIPTS = (
@@ -93,22 +95,23 @@ class CopyStorm:
 
     seed: int
     name: str
-    source: MariadbServer
-    target: MariadbServer
+    source: ThrowawayServer
+    target: ThrowawayServer
     folder: Path
     told: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.chosen = random.Random(self.seed)
-        self.live = self.chosen.random() < 0.4
+        # a copy under a lock lets nobody write while it waits for a table
+        self.live = self.chosen.random() < 0.4 or self.source.product != "MariaDB"
         self.schemas = (self.name, f"{self.name}_2")
         self.source.run(*(f"CREATE DATABASE {schema}" for schema in self.schemas))
         self.number = 0
         for number in range(self.chosen.choice((TABLES, MANY)) if self.live else TABLES):
-            key = " PRIMARY KEY" if number % 2 else ""
+            key = f"{self.chosen.choice(KEYS)} PRIMARY KEY" if number % 2 else "INT"
             name = f"{self.schemas[number == 0]}.t{number}"
             self.source.run(
-                f"CREATE TABLE {name} (id INT{key}, v VARCHAR(20))",
+                f"CREATE TABLE {name} (id {key}, v {self.chosen.choice(TEXTS)})",
                 f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')",
             )
 
@@ -257,7 +260,7 @@ class CopyStorm:
             assert_equal([(self.source, name)], (self.target, name))
 
 
-def tables_of(server: MariadbServer, schemas: tuple[str, ...]) -> list[TableName]:
+def tables_of(server: ThrowawayServer, schemas: tuple[str, ...]) -> list[TableName]:
     """The tables in these schemas, by name."""
     found = server.query("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES ORDER BY 1, 2")
     return [TableName(*name) for name in found if name[0] in schemas]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from support.shard_terms import Terms
-from support.shard_versions import KINDS, WIDER, Column, Version
+from support.shard_versions import IDENTITIES, KINDS, WIDER, Column, Version
 from unshard.model.table import TableName
 
 
@@ -151,7 +151,7 @@ class RandomShards:
         there.ids.remove(number)
         there.fresh.discard(number)
         to.ids.append(number)
-        steps = f"DELETE FROM {there.name} WHERE id = {number}", self._insert(to, ids=[number])
+        steps = f"DELETE FROM {there.name} WHERE id = {self._id(there, number)}", self._insert(to, ids=[number])
         way = self.chosen.random()
         if way < 0.3:
             yield from (Step(there.source, (step,)) for step in steps)
@@ -179,15 +179,17 @@ class RandomShards:
         number = self.chosen.choice(shard.ids)
         if way < 0.55:
             shard.ids.remove(number)
-            return f"DELETE FROM {shard.name} WHERE id = {number}"
+            return f"DELETE FROM {shard.name} WHERE id = {self._id(shard, number)}"
         if way < 0.65:
             shard.ids.remove(number)
             shard.ids.append(self._next())
             self.rekeyed.add(shard.ids[-1])
-            return f"UPDATE {shard.name} SET id = {shard.ids[-1]} WHERE id = {number}"
+            to = self._id(shard, shard.ids[-1])
+            return f"UPDATE {shard.name} SET id = {to} WHERE id = {self._id(shard, number)}"
         columns = [c for c in self._at(shard).columns if c.kind]
         changes = [f"{c.name} = {self._value(c)}" for c in columns if self.chosen.random() < 0.5]
-        return f"UPDATE {shard.name} SET {', '.join([f'v = {self._next()}', *changes])} WHERE id = {number}"
+        changes = [f"v = {self._next()}", *changes]
+        return f"UPDATE {shard.name} SET {', '.join(changes)} WHERE id = {self._id(shard, number)}"
 
     def _insert(self, shard: Shard, *, known: bool = True, ids: list[int] | None = None) -> str:
         columns = [c for c in self._at(shard).columns if c.kind and self.chosen.random() < 0.7]
@@ -195,7 +197,7 @@ class RandomShards:
         if known and not ids:
             shard.ids += numbers
             shard.fresh.update(numbers)
-        rows = [", ".join([str(n), "0", *map(self._value, columns)]) for n in numbers]
+        rows = [", ".join([self._id(shard, n), "0", *map(self._value, columns)]) for n in numbers]
         names = ", ".join(["id", "v", *(c.name for c in columns)])
         return f"INSERT INTO {shard.name} ({names}) VALUES {', '.join(f'({row})' for row in rows)}"
 
@@ -239,10 +241,10 @@ class RandomShards:
             if keys and self.chosen.random() < 0.5:
                 key = self.chosen.choice(list(keys))
                 del keys[key]
-                return Version(tuple(columns), tuple(keys.items()), f"DROP INDEX {key} ON {{}}")
+                return self._changed(last, columns, keys, f"DROP INDEX {key} ON {{}}")
             key = self._key(keys, columns)
             unique = "UNIQUE " * (key[0] == "u")
-            return Version(tuple(columns), tuple(keys.items()), f"CREATE {unique}INDEX {key} ON {{}} (id, {keys[key]})")
+            return self._changed(last, columns, keys, f"CREATE {unique}INDEX {key} ON {{}} (id, {keys[key]})")
         specs, used = [], set[str]()
         for _ in range(self.chosen.choice((1, 1, 2, 3))):
             free = [c for c in columns if c.name not in used]
@@ -278,7 +280,10 @@ class RandomShards:
                 specs.append(f"ADD {'UNIQUE ' * (key[0] == 'u')}INDEX {key} (id, {old.name})")
         if not specs:
             return self._change(last)
-        return Version(tuple(columns), tuple(keys.items()), f"ALTER TABLE {{}} {', '.join(specs)}")
+        return self._changed(last, columns, keys, f"ALTER TABLE {{}} {', '.join(specs)}")
+
+    def _changed(self, last: Version, columns: list[Column], keys: dict[str, str], change: str) -> Version:
+        return replace(last, columns=tuple(columns), keys=tuple(keys.items()), change=change)
 
     def _key(self, keys: dict[str, str], columns: list[Column]) -> str:
         key = f"{self.chosen.choice('uk')}{self._next()}"
@@ -346,7 +351,8 @@ class RandomShards:
         yield Step(shard.source, (f"INSERT INTO {grave.name} ({columns}) SELECT {columns} FROM {shard.name}",))
 
     def _new(self, source: str, target: str, version: int) -> Shard:
-        self.versions.setdefault(target, [Version()])
+        if target not in self.versions:
+            self.versions[target] = [Version(self.chosen.choice(IDENTITIES[: 1 if self.terms.mapped else None]))]
         self.shards.append(Shard(source, target, self._name(target), version))
         return self.shards[-1]
 
@@ -363,6 +369,9 @@ class RandomShards:
 
     def _at(self, shard: Shard) -> Version:
         return self.versions[shard.target][shard.version]
+
+    def _id(self, shard: Shard, number: int) -> str:
+        return self._at(shard).identity.literal(number)
 
     def _last(self, target: str) -> int:
         return len(self.versions[target]) - 1

@@ -247,9 +247,14 @@ def _images(
     with closing(connect(server.endpoint, "target", text=False)) as connection, connection.cursor() as cursor:
         for moment, keys in sorted(moments.items()):
             cursor.execute(f"SET @@tidb_snapshot = '{moment}'")
+            cursor.execute(f"SELECT * FROM {table.quoted} LIMIT 0")
+            terms = ", ".join(
+                quote_name(column[0]) + " + 0" * bool(flags & FLAG.ENUM)  # a binlog has the member's number
+                for column, flags in zip(cursor.description, cursor.description_flags, strict=True)
+            )
             for start in range(0, len(keys), _KEYS_A_QUERY):
                 listed = ", ".join(keys[start : start + _KEYS_A_QUERY])
-                cursor.execute(f"SELECT * FROM {table.quoted} WHERE {quote_name(key)} IN ({listed})")
+                cursor.execute(f"SELECT {terms} FROM {table.quoted} WHERE {quote_name(key)} IN ({listed})")
                 kinds = [(column[1], column[4]) for column in cursor.description]
                 for row in cursor.fetchall():
                     found[moment, row[0].decode()] = tuple(
