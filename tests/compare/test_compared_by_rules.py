@@ -136,7 +136,7 @@ def test_a_table_that_the_account_no_longer_sees_and_a_source_that_has_gone(
     user = f"reader_{schema}"
     source_server.run(
         f"CREATE USER {user}@'127.0.0.1'",
-        f"GRANT BINLOG MONITOR ON *.* TO {user}@'127.0.0.1'",
+        f"GRANT REPLICATION CLIENT ON *.* TO {user}@'127.0.0.1'",
         f"CREATE TABLE {schema}.other (id INT PRIMARY KEY)",
         f"GRANT SELECT ON {schema}.other TO {user}@'127.0.0.1'",
     )

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.operated_tasks import ctl
 from support.shard_runs import ROW, Shards, ends_at
+from support.source_servers import new_source
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.errors import UnshardError
@@ -25,14 +26,14 @@ ADD = "ADD COLUMN made DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP"
 
 
 @pytest.fixture(scope="module")
-def other() -> Iterator[MariadbServer]:
-    with MariadbServer({"server_id": "22", "gtid_domain_id": "2"}) as server:
+def other() -> Iterator[ThrowawayServer]:
+    with new_source(2) as server:
         yield server
 
 
 @pytest.fixture
 def shards(
-    source_server: MariadbServer, other: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
+    source_server: ThrowawayServer, other: ThrowawayServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Shards:
     return Shards(schema, {"s1": source_server, "s2": other}, target_server, tmp_path, row=RENEWED)
 

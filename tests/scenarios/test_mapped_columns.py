@@ -157,22 +157,33 @@ def test_a_statement_that_would_leave_rows_as_they_were(
     assert caught.value.where.position is not None
 
 
-def test_a_new_shard_needs_nothing_and_one_made_over_would_take_the_others_rows(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
-    columns = "(id INT PRIMARY KEY, v INT)"
-    source_server.run(f"CREATE DATABASE {schema}_1", f"CREATE TABLE {schema}_1.t_1 {columns}")
+@pytest.fixture
+def shards_with_numbers(
+    source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> TaskFiles:
+    """A task that merges shards by their number, which the target has as a part of its key; `t_1` is there."""
+    source_server.run(f"CREATE DATABASE {schema}_1", f"CREATE TABLE {schema}_1.t_1 (id INT PRIMARY KEY, v INT)")
     target_server.run(
         f"CREATE DATABASE {schema}_all",
         f"CREATE TABLE {schema}_all.t (shard INT, id INT, v INT, PRIMARY KEY (shard, id), KEY (v))",
     )
     extract = {"extract-table": {"table-regexp": "t_(.*)", "target-column": "Shard"}}
-    files = task(tmp_path, schema, source_server, target_server, {}, route=extract).write()
+    return task(tmp_path, schema, source_server, target_server, {}, route=extract).write()
+
+
+def test_a_new_shard_needs_nothing(
+    shards_with_numbers: TaskFiles,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+) -> None:
+    files = shards_with_numbers
     with TaskRun(files, spark) as run:
         run.reach("sync")
         source_server.run(
             f"INSERT INTO {schema}_1.t_1 VALUES (1, 1), (2, 2)",
-            f"CREATE TABLE {schema}_1.t_02 {columns}",
+            f"CREATE TABLE {schema}_1.t_02 (id INT PRIMARY KEY, v INT)",
             f"CREATE TABLE {schema}_1.t_3 LIKE {schema}_1.t_1",
             f"INSERT INTO {schema}_1.t_02 VALUES (1, 3), (2, 3)",
             f"INSERT INTO {schema}_1.t_3 VALUES (1, 4)",
@@ -182,10 +193,27 @@ def test_a_new_shard_needs_nothing_and_one_made_over_would_take_the_others_rows(
         run.catch_up()
         found = target_server.query(f"SELECT * FROM {schema}_all.t ORDER BY shard, id")
         assert found == [(1, 1, 1), (2, 2, 3), (2, 5, 3), (3, 1, 4)]
-    source_server.run(f"CREATE OR REPLACE TABLE {schema}_1.t_1 {columns}")
-    with pytest.raises(SyncError, match="SYNC-011"), TaskRun(files, spark) as run:
+
+
+def test_a_shard_that_is_made_over_would_take_the_others_rows(
+    shards_with_numbers: TaskFiles,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+) -> None:
+    with TaskRun(shards_with_numbers, spark) as run:
+        run.reach("sync")
+        source_server.run(
+            f"INSERT INTO {schema}_1.t_1 VALUES (1, 1)",
+            f"CREATE TABLE {schema}_1.t_2 LIKE {schema}_1.t_1",
+            f"INSERT INTO {schema}_1.t_2 VALUES (1, 2)",
+        )
+        run.catch_up()
+    source_server.run(f"CREATE OR REPLACE TABLE {schema}_1.t_1 (id INT PRIMARY KEY, v INT)")
+    with pytest.raises(SyncError, match="SYNC-011"), TaskRun(shards_with_numbers, spark) as run:
         raise run.error()
-    assert target_server.query(f"SELECT COUNT(*) FROM {schema}_all.t") == [(4,)]
+    assert target_server.query(f"SELECT COUNT(*) FROM {schema}_all.t") == [(2,)]
 
 
 def test_a_new_shard_that_is_made_like_another(

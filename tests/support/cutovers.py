@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from support.numbers import numbers
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings
@@ -30,7 +31,7 @@ def merged_tables(
         server.run(
             f"CREATE DATABASE {schema}",
             f"CREATE TABLE {schema}.t_{number} (id INT PRIMARY KEY, v INT)",
-            f"INSERT INTO {schema}.t_{number} SELECT {number}000 + seq, seq FROM mysql.seq_1_to_100",
+            f"INSERT INTO {schema}.t_{number} SELECT {number}000 + seq, seq FROM {numbers(1, 100)}",
         )
     route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
     files = TaskFiles(folder, f"task_{schema}", sources, target, (schema,))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import MySQLdb
 import pytest
-import yaml
 
-from support.followed_ddl import Followed
+from support.followed_on_tidb import OnTidb
+from support.parsed_statements import statements
 from support.random_ddl import MARIADB, RandomDdl
 from support.refusals import refusal
 from unshard.ddl.context import Context
@@ -18,48 +16,12 @@ from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed, split
 from unshard.errors import DdlError
-from unshard.model.shape import misfits
-from unshard.model.table import Table, TableName
+from unshard.model.table import TableName
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import read_table
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server
-
-
-class OnTidb(Followed):
-    """The same on a TiDB: the tracker has the source's structures, and the target's tables bear its rows."""
-
-    def assert_equal(self) -> None:
-        rows(self.source, "SET NAMES utf8mb4")
-        assert sorted(name for name in self.tracker.names if name.table) == self.names(), self.ran[-3:]
-        for name in self.names():
-            upstream, tracked, there = read_table(self.source, name), self.tracker.get(name), self.there(name)
-            assert upstream is not None, self.ran[-3:]
-            assert tracked is not None, self.ran[-3:]
-            assert there is not None, self.ran[-3:]
-            assert (tracked.columns, tracked.indexes) == (upstream.columns, upstream.indexes), self.ran[-3:]
-            assert misfits(upstream, there) == [], self.ran[-3:]
-
-    def there(self, name: TableName) -> Table | None:
-        return read_table(self.target, name)
-
-    def column(self, table: str, name: str) -> tuple[Any, ...]:
-        """Type, character set with collation, default and comment of a column on the target."""
-        ((*found,),) = rows(
-            self.target,
-            "SELECT COLUMN_TYPE, COLLATION_NAME, COLUMN_DEFAULT, COLUMN_COMMENT FROM information_schema.COLUMNS"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_NAME = %s",
-            (self.schema, table, name),
-        )
-        return tuple(found)
-
-    def keys(self, table: str) -> dict[str, tuple[tuple[str, int], ...]]:
-        """By name of a key on the target, its columns with their prefixes."""
-        found = self.there(TableName(self.schema, table))
-        assert found is not None
-        return {key.name: tuple(zip(key.columns, key.prefixes, strict=True)) for key in found.indexes}
 
 
 @pytest.fixture
@@ -246,13 +208,6 @@ def test_what_tidb_has_nothing_for_stops_with_its_limit(followed: OnTidb, sql: s
     with pytest.raises(DdlError, match=words) as failure:
         followed.run(sql)
     assert failure.value.code == "DDL-038"
-
-
-def statements() -> list[str]:
-    """Every statement on tables that the tests of the parser know."""
-    found = yaml.safe_load((Path(__file__).parents[1] / "ddl" / "statements.yaml").read_text())
-    passed_over = ("sequence", "temporary table")
-    return [case["sql"] for case in found["tables"] if not case["kind"].endswith(passed_over)]
 
 
 UNREADABLE = frozenset(

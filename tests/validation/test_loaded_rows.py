@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from support.numbers import numbers
 from support.validated_tasks import ValidatedShop, validated
 from support.waiting import wait_until
 from unshard.target.validation_errors import ErrorKind, ErrorState
@@ -18,9 +19,9 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 def test_loaded_rows_that_differ_are_found_and_resolve_themselves(shop: ValidatedShop, spark: SparkSession) -> None:
     shop.change(
         "CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)",
-        "INSERT INTO {shop}.t SELECT seq, seq FROM mysql.seq_1_to_10000",
+        "INSERT INTO {shop}.t SELECT seq, seq FROM " + numbers(1, 10000),
         "CREATE TABLE {shop}.u (a VARCHAR(20), b INT, v INT, PRIMARY KEY (a, b))",
-        "INSERT INTO {shop}.u SELECT CONCAT('k', seq MOD 7), seq, seq FROM mysql.seq_1_to_3000",
+        "INSERT INTO {shop}.u SELECT CONCAT('k', seq MOD 7), seq, seq FROM " + numbers(1, 3000),
         "CREATE TABLE {shop}.plain (v INT)",
         "INSERT INTO {shop}.plain VALUES (1)",
     )
@@ -59,7 +60,7 @@ def test_loaded_rows_that_differ_are_found_and_resolve_themselves(shop: Validate
 def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedShop, spark: SparkSession) -> None:
     shop.change(
         "CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)",
-        "INSERT INTO {shop}.t SELECT seq, seq FROM mysql.seq_1_to_40000",
+        "INSERT INTO {shop}.t SELECT seq, seq FROM " + numbers(1, 40000),
     )
     files = shop.files(validator={"full-load-rows-per-second": 1000})
     with shop.validating(spark, files, at_rest=False) as one:
@@ -79,7 +80,7 @@ def test_many_rows_that_differ_are_all_found(
     monkeypatch.setattr(full_load, "MOST_KEYS", 100)
     shop.change(
         "CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)",
-        "INSERT INTO {shop}.t SELECT seq, seq FROM mysql.seq_1_to_250",
+        "INSERT INTO {shop}.t SELECT seq, seq FROM " + numbers(1, 250),
     )
     files = shop.files()
     with shop.validating(spark, files, "DELETE FROM {shop}.t WHERE id > 10", at_rest=False) as one:
@@ -106,7 +107,7 @@ def test_each_source_of_a_merged_table_compares_its_own_rows(
         first, last = 1 + place * 1000, 500 + place * 1000
         server.run(
             f"CREATE TABLE {shop.name}.t_{place} (id INT PRIMARY KEY, v INT)",
-            f"INSERT INTO {shop.name}.t_{place} SELECT seq, seq FROM mysql.seq_{first}_to_{last}",
+            f"INSERT INTO {shop.name}.t_{place} SELECT seq, seq FROM {numbers(first, last)}",
         )
     rule = {"schema-pattern": shop.name, "table-pattern": "t_*", "target-schema": shop.name, "target-table": "t"}
     files = validated(shop.folder, shop.name, sources, shop.target, {"routes": {"merge": rule}})
