@@ -131,7 +131,7 @@ def test_what_is_refused(
     name = work.plan.names[0]
     with TaskRun(files, spark) as run:
         pair.catch_up()
-        pair.replica.run("STOP SLAVE")
+        pair.pause()
         pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 20")
         run.catch_up()
     for by_gtid, code in ((False, "RELAY-008"), (True, "RELAY-030")):
@@ -140,7 +140,7 @@ def test_what_is_refused(
             TaskRun(replace(over(files, pair), source={"enable-gtid": by_gtid}).write(), spark)
         with TaskRun(files.write(), spark) as run:
             run.catch_up()
-    pair.replica.run("SET SESSION gtid_domain_id = 5", "CREATE DATABASE its_own", "START SLAVE")
+    pair.go_on("CREATE DATABASE its_own")
     pair.promote()
     heir = over(files, pair)
     assert failure(heir, spark).code == "SYNC-061"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
@@ -135,3 +137,35 @@ def test_structures_outlive_a_restart(
         run.catch_up()
     for table in ("t", "u"):
         assert_equal([(source_server, TableName(schema, table))], (target_server, TableName(schema, table)))
+
+
+FOUND_NOTHING = (
+    "ALTER TABLE IF EXISTS nothing ADD a INT",
+    "DROP TABLE IF EXISTS nothing",
+    "DROP TABLE doomed, nothing",
+    "RENAME TABLE IF EXISTS nothing TO other",
+    "RENAME TABLE IF EXISTS nothing TO other, kept TO still",
+    "DROP INDEX IF EXISTS nothing ON still",
+)
+
+
+def test_statements_that_found_no_table_have_no_effect(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """The source logs them all the same, also a DROP that has failed for one of its tables."""
+    create = "CREATE TABLE {} (id INT PRIMARY KEY)"
+    source_server.run(f"CREATE DATABASE {schema}", f"USE {schema}", create.format("doomed"), create.format("kept"))
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        for statement in FOUND_NOTHING:
+            with suppress(MySQLdb.Error):  # MySQL has no IF EXISTS for most of them
+                source_server.run(f"USE {schema}", statement)
+        for name in ("kept", "still", "doomed"):
+            with suppress(MySQLdb.Error):
+                source_server.run(f"INSERT INTO {schema}.{name} VALUES (1)")
+        run.catch_up()
+    left = [TableName(schema, name) for (name,) in source_server.query(f"SHOW TABLES FROM {schema}")]
+    assert [(name.table,) for name in left] == list(target_server.query(f"SHOW TABLES FROM {schema}"))
+    for name in left:
+        assert_equal([(source_server, name)], (target_server, name))

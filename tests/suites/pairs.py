@@ -8,37 +8,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-_FOLDERS = "tests/scenarios/test_shard_ddl.py::test_the_merged_table_is_as_the_folder_says"
 SUBJECTS: Final = {
     "copy": (
         "tests/load/test_tables_with_rows.py",
         "tests/load/test_named_locks.py",
         "tests/load/test_folded_names.py",
+        "tests/scenarios/test_starts.py",
         "tests/scenarios/test_reset_of_followed_tables.py",
     ),
     "rows": (
-        "tests/scenarios/test_delivery.py::test_an_error_leaves_an_exit_point_and_safe_mode_ends_there",
-        "tests/scenarios/test_delivery.py::test_exactly_once_stays_in_safe_mode_over_restarts_until_the_exit_point",
-        "tests/scenarios/test_mapped_columns.py::test_a_new_shard_that_is_made_like_another",
-        "tests/scenarios/test_mapped_columns.py::test_a_text_that_gets_too_long_is_told_with_its_event_and_mended",
-        "tests/scenarios/test_mapped_columns.py::test_an_id_out_of_range_and_a_statement_on_a_mapped_column",
+        "tests/scenarios/test_merge.py",
+        "tests/scenarios/test_shapes.py",
+        "tests/scenarios/test_delivery.py",
+        "tests/scenarios/test_mapped_columns.py",
+        "tests/scenarios/test_safe_mode_of_coarse_keys.py",
         "tests/sync/test_throttle.py",
         "tests/sync/test_error_values.py",
         "tests/sync/test_locked_upserts.py",
-        "tests/scenarios/test_safe_mode_of_coarse_keys.py",
-        "tests/target/test_waits.py::test_who_holds_a_row_is_named_until_it_is_free",
+        "tests/target/test_waits.py",
+    ),
+    "types": (
+        "tests/scenarios/test_codes_of_characters.py",
+        "tests/compare/test_repaired_types.py",
+        "tests/validation/test_validated_types.py",
     ),
     "statements": (
-        "tests/scenarios/test_online_ddl.py::test_the_table_is_altered_at_the_cut_over_after_a_restart",
-        "tests/scenarios/test_operators.py::test_the_command_that_the_error_prints_gets_past_the_statement",
+        "tests/scenarios/test_statements.py",
+        "tests/scenarios/test_renames.py",
+        "tests/scenarios/test_online_ddl.py",
+        "tests/scenarios/test_operators.py",
+        "tests/scenarios/test_tracked_structures.py",
     ),
     "sharding DDL, pessimistic": (
-        *(f"{_FOLDERS}[{name}]" for name in (
-            "in_the_copy_what_cannot_be_kept", "in_the_middle_of_a_transaction_load", "many_sources_many_tables",
-            "one_source_never_gets_the_ddl", "rename_within_the_group", "while_the_load_is_running",
-        )),
-        "tests/recovery/test_sharding_deaths.py::"
-        "test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back",
+        "tests/scenarios/test_shard_ddl.py",
+        "tests/scenarios/test_sharding_ddl.py",
+        "tests/recovery/test_sharding_deaths.py",
     ),
     "sharding DDL, optimistic": (
         "tests/scenarios/test_optimistic_shards.py",
@@ -53,22 +57,18 @@ SUBJECTS: Final = {
         "tests/scenarios/test_optimistic_conflicts.py",
         "tests/recovery/test_optimistic_deaths.py",
     ),
-    "deaths of the target": (
-        "tests/recovery/test_failures.py::test_a_restarted_target_is_waited_for",
-        "tests/recovery/test_failures.py::test_a_target_that_dies_in_the_middle_of_a_batch",
+    "deaths and cuts": (
+        "tests/recovery/test_crash_points.py",
+        "tests/recovery/test_failures.py",
+        "tests/recovery/test_hard_life.py",
+        "tests/recovery/test_network_faults.py",
+        "tests/recovery/test_process_faults.py",
     ),
+    "fail-over of the source": ("tests/recovery/test_failover.py", "tests/recovery/test_sharding_failover.py"),
+    "a cluster": ("tests/cluster/test_a_killed_worker.py", "tests/cluster/test_plain_day.py"),
     "compare, repair, cut-over, backfill": (
         "tests/compare/test_compared_by_rules.py",
-        "tests/compare/test_compare_repairs.py::test_the_target_is_equal_afterwards",
-        "tests/compare/test_compare_repairs.py::test_a_task_that_is_stopped_and_has_all",
-        "tests/compare/test_compare_repairs.py::test_a_task_that_is_stopped_and_has_not_all_is_left_alone",
-        "tests/compare/test_compare_repairs.py::test_writers_that_never_rest",
-        "tests/compare/test_compare_repairs.py::test_what_is_typed",
-        "tests/compare/test_compare_repairs.py::test_nothing_is_repaired_while_a_ddl_of_merged_tables_waits",
-        "tests/compare/test_compare_repairs.py::test_a_commit_whose_answer_is_lost_is_not_done_again",
-        "tests/compare/test_compare_repairs.py::test_a_task_that_delivers_at_least_once_is_left_alone",
-        "tests/compare/test_compare_repairs.py::test_a_task_that_only_copies",
-        "tests/compare/test_repaired_types.py",
+        "tests/compare/test_compare_repairs.py",
         "tests/compare/test_compare_bad_input.py",
         "tests/compare/test_cutover.py",
         "tests/compare/test_killed_cutover.py",
@@ -79,10 +79,15 @@ SUBJECTS: Final = {
         "tests/validation/test_loaded_rows.py",
         "tests/validation/test_validated_rows.py",
         "tests/validation/test_validated_shards.py",
-        "tests/validation/test_validated_types.py",
     ),
-    "page and status": ("tests/web/test_page_of_a_run.py", "tests/cli/test_status_command.py"),
-}  # fmt: skip
+    "page, status, ctl, explain": (
+        "tests/web/test_page_of_a_run.py",
+        "tests/cli/test_status_command.py",
+        "tests/ctl/test_without_a_master.py",
+        "tests/explain/test_explained_runs.py",
+    ),
+    "random life": ("tests/scenarios/test_random_copies.py", "tests/scenarios/test_random_shards.py"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,32 @@ class Pair:
         return ("UNSHARD_TEST_SOURCE", self.source), ("UNSHARD_TEST_TARGET", self.target)
 
 
-PAIRS: Final = (Pair("mariadb", "tidb", tuple(SUBJECTS)),)
+_UNDER_A_LOCK = "the copy from MySQL is under a lock, so no table is copied later than the others"
+_FROM_MYSQL: Final = (
+    ("tests/recovery/test_sharding_deaths.py::test_deaths_between_statements_that_a_copy_has", _UNDER_A_LOCK),
+    ("tests/recovery/test_sharding_failover.py::test_statements_that_a_copy_has_go_over_to_the_replica", _UNDER_A_LOCK),
+    ("tests/scenarios/test_optimistic_copy.py::test_shards_are_altered_while_they_are_copied", _UNDER_A_LOCK),
+    (
+        "tests/scenarios/test_mapped_columns.py::test_a_shard_that_is_made_over_would_take_the_others_rows",
+        "MySQL has no CREATE OR REPLACE TABLE",
+    ),
+)
+
+
+def _from_mysql(source: str, target: str, subjects: tuple[str, ...]) -> Pair:
+    paths = Pair(source, target, subjects).paths
+    return Pair(source, target, subjects, tuple(one for one in _FROM_MYSQL if one[0].partition("::")[0] in paths))
+
+
+_ALL = tuple(SUBJECTS)
+_IN_ONE_PROCESS = ("copy", "rows", "types", "statements", "sharding DDL, pessimistic", "sharding DDL, optimistic")
+PAIRS: Final = (
+    _from_mysql("mysql-8.0", "tidb", _ALL),
+    _from_mysql("mysql-5.6", "tidb", _IN_ONE_PROCESS),
+    _from_mysql("mysql-9.7", "tidb", _IN_ONE_PROCESS),
+    Pair("mariadb", "tidb", _ALL),
+    _from_mysql("mysql-8.0", "mariadb", _ALL),
+)
 """In the order in which the suite runs them. From MariaDB into MariaDB all tests run, in the other suites."""
 
 _SHOWN: Final = {

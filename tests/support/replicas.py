@@ -60,6 +60,14 @@ class Pair:
         ((left,),) = self.replica.query(f"SELECT {self._words.waits}(%s, 90) >= 0", (end,))
         assert left == 1
 
+    def pause(self) -> None:
+        self.replica.run(self._words.stop[0])
+
+    def go_on(self, *own: str) -> None:
+        """Let the replica follow its primary again, behind these statements of its own."""
+        apart = ("SET SESSION gtid_domain_id = 5",) if self._words is _MARIADB else ()
+        self.replica.run(*apart, *own, self._words.start)
+
     def promote(self) -> None:
         """The primary is gone; the replica has all of it, in other files at other offsets."""
         self.catch_up()

@@ -109,6 +109,8 @@ def _translated(
         case StatementKind.ALTER_TABLE | StatementKind.CREATE_INDEX | StatementKind.DROP_INDEX:
             return _altered(connection, ddl, upstream, create_schema, wished)
         case StatementKind.RENAME_TABLE:
+            if ddl.table_may_be_missing and upstream is None and read_table(connection, ddl.tables[0]) is None:
+                return Translation(())
             pairs = ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in renames(ddl))
             return Translation((f"RENAME TABLE {pairs}",))
         case StatementKind.DROP_TABLE:

@@ -1,0 +1,45 @@
+"""Statements of a real source followed by its log into a TiDB, whose tables must hold the source's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.followed_ddl import Followed
+from unshard.model.shape import misfits
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import rows
+from unshard.mysql.structure import read_table
+
+
+class OnTidb(Followed):
+    """The same on a TiDB: the tracker has the source's structures, and the target's tables bear its rows."""
+
+    def assert_equal(self) -> None:
+        rows(self.source, "SET NAMES utf8mb4")
+        assert sorted(name for name in self.tracker.names if name.table) == self.names(), self.ran[-3:]
+        for name in self.names():
+            upstream, tracked, there = read_table(self.source, name), self.tracker.get(name), self.there(name)
+            assert upstream is not None, self.ran[-3:]
+            assert tracked is not None, self.ran[-3:]
+            assert there is not None, self.ran[-3:]
+            assert (tracked.columns, tracked.indexes) == (upstream.columns, upstream.indexes), self.ran[-3:]
+            assert misfits(upstream, there) == [], self.ran[-3:]
+
+    def there(self, name: TableName) -> Table | None:
+        return read_table(self.target, name)
+
+    def column(self, table: str, name: str) -> tuple[Any, ...]:
+        """Type, character set with collation, default and comment of a column on the target."""
+        ((*found,),) = rows(
+            self.target,
+            "SELECT COLUMN_TYPE, COLLATION_NAME, COLUMN_DEFAULT, COLUMN_COMMENT FROM information_schema.COLUMNS"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_NAME = %s",
+            (self.schema, table, name),
+        )
+        return tuple(found)
+
+    def keys(self, table: str) -> dict[str, tuple[tuple[str, int], ...]]:
+        """By name of a key on the target, its columns with their prefixes."""
+        found = self.there(TableName(self.schema, table))
+        assert found is not None
+        return {key.name: tuple(zip(key.columns, key.prefixes, strict=True)) for key in found.indexes}
