@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from unshard.testing.cache import server_folder
 from unshard.testing.mariadb_server import MariadbServer
-from unshard.testing.programs import MissingProgramError, program, program_version
+from unshard.testing.programs import MissingProgramError, program_version
 from unshard.testing.throwaway_server import LoggingServer, ServerBootError, as_user, template
 
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
@@ -155,14 +155,14 @@ _LOG_SIZE = "112M"
 class Mysql80Server(MysqlServer):
     """A MySQL 8.0. Its `binlog_row_metadata` is MINIMAL.
 
-    Its tree has no `mysqlbinlog`, so MariaDB's program reads its log.
+    Its tree has no `mysqlbinlog`; that of MySQL 9.7 reads its log.
     """
 
     position_query = "SHOW MASTER STATUS"
 
     def binlog_program(self) -> list[str]:
         """As `ThrowawayServer.binlog_program`."""
-        return [program("mariadb-binlog")]
+        return mysqlbinlog()
 
     def _command(self) -> list[str]:
         tree = server_tree("mysql-8.0")
