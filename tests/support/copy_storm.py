@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
+from support.death_by_error import CODE, die_by_error
 from support.task_runs import Command, TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -160,15 +159,8 @@ class CopyStorm:
 
     def _live(self, files: TaskFiles, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
         place = self.chosen.choice(PLACES) if end == "killed" else ""
-
-        def die() -> NoReturn:
-            raise EngineError("ENGINE-010", cause=place)
-
-        crash_point._reached.clear()
         with monkeypatch.context() as patch, self._held() as held:
-            patch.setattr(crash_point, "_die", die)
-            patch.setenv(crash_point.AT, place)
-            patch.delenv(crash_point.MARKER, raising=False)
+            die_by_error(patch, place)
             run = TaskRun(files, spark).start()
             try:
                 self._disturb(run, held)
@@ -181,7 +173,7 @@ class CopyStorm:
                 run.crew.stop.set()
                 wait_until(run.crew.ended.is_set, "ended")
             for error in run.crew.errors:
-                if not (isinstance(error, EngineError) and error.code == "ENGINE-010"):
+                if not (isinstance(error, EngineError) and error.code == CODE):
                     raise error
 
     def _is_through(self, files: TaskFiles, run: TaskRun) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from support.death_by_error import die_by_error
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
@@ -202,15 +202,8 @@ def ends_at(
     during: Callable[[TaskRun], object] = lambda run: None,
 ) -> bool:
     """Run until the driver ends by an error at that crash point; whether it came there."""
-
-    def end() -> NoReturn:
-        raise EngineError("ENGINE-010", cause=place)
-
-    crash_point._reached.clear()
     with monkeypatch.context() as patch:
-        patch.setattr(crash_point, "_die", end)
-        patch.setenv(crash_point.AT, place)
-        patch.delenv(crash_point.MARKER, raising=False)
+        die_by_error(patch, place)
         run = TaskRun(files, spark).start()
         during(run)
         found = run.error()

@@ -23,6 +23,9 @@ Image = tuple[str, ...]
 
 _HEAD = re.compile(r"^### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`$")
 _VALUE = re.compile(r"^###   @(\d+)=(.*)$")
+_ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|[btnfr'\\])")
+_SHOWN = {"b": "\\x08", "t": "\\x09", "n": "\\x0a", "f": "\\x0c", "r": "\\x0d", "'": "'", "\\": "\\"}
+"""What `mariadb-binlog` writes where `mysqlbinlog` writes a backslash and a letter."""
 _KINDS: dict[str, Kind] = {"INSERT INTO": "INSERT", "UPDATE": "UPDATE", "DELETE FROM": "DELETE"}
 
 
@@ -109,11 +112,15 @@ def _events(program: list[str], files: list[Path]) -> Iterator[RowEvent]:
         )
         assert process.stdout is not None
         with process.stdout as lines:
-            yield from parse(lines)
+            yield from parse(map(_as_mariadb_writes, lines) if program[-1].endswith("mysqlbinlog") else lines)
         if process.wait() != 0:
             said.seek(0)
             names = ", ".join(file.name for file in files)
             raise RuntimeError(f"{program[-1]} failed on {names}:\n{said.read()[-2000:].decode(errors='replace')}")
+
+
+def _as_mariadb_writes(line: str) -> str:
+    return _ESCAPE.sub(lambda found: _SHOWN.get(found[1], found[0]), line) if line.startswith("###   @") else line
 
 
 def parse(lines: Iterable[str]) -> Iterator[RowEvent]:
