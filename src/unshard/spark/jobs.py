@@ -107,6 +107,9 @@ Task = Callable[[bytes], bytes]
 WAVE = 256
 """The most payloads of one job, because they are sent in the job's closure."""
 
+BARRIER_ATTEMPTS = 3
+_LOST_BARRIER = "Could not recover from a failed barrier"
+
 _RESULT = pa.schema([("id", pa.int64()), ("result", pa.binary()), ("events", pa.binary())])
 _RESULT_SQL = "id long, result binary, events binary"
 _PYTHON = "spark.sql.execution.pyspark.python"
@@ -121,18 +124,19 @@ def run_tasks(
     Known failures are returned in the result. An exception of a task fails the job with EngineError ENGINE-002, the
     death of Spark's JVM with ENGINE-003, the loss of a Spark Connect session with ENGINE-009.
 
-    With `barrier` all tasks run at the same time (which needs as many slots as payloads), and a failure reruns all of
-    them. Jobs with a `tag` can be ended by `interrupt`.
+    With `barrier` all tasks run at the same time (which needs as many slots as payloads). Where a process of such a job
+    dies, all of its tasks are run again, BARRIER_ATTEMPTS times in all. Jobs with a `tag` can be ended by `interrupt`.
     """
     results: list[bytes] = []
     with tagged(spark, tag):
         for start in range(0, len(payloads), WAVE):
-            results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
+            results += _run_wave(spark, payloads[start : start + WAVE], task, BARRIER_ATTEMPTS if barrier else 0)
     return results
 
 
-def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool) -> list[bytes]:
-    count = len(payloads)
+def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, barriers: int) -> list[bytes]:
+    """Run one job; a barrier stage, if `barriers` is the number of attempts that are left."""
+    count, barrier = len(payloads), barriers > 0
     plain = not barrier and _has_own_context(spark)
 
     def one(number: int) -> tuple[int, bytes, bytes]:
@@ -156,10 +160,20 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
             frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT_SQL, barrier=barrier)
             found = [tuple(row.values()) for row in frame.toArrow().to_pylist()]
     except Exception as error:
+        if barriers > 1 and _lost_a_process(str(error)) and lives(spark):
+            return _run_wave(spark, payloads, task, barriers - 1)
         raise failure(spark, _name(task), error) from error
     bring_home(events for _, _, events in found)
     by_number = {number: result for number, result, _ in found}
     return [by_number[number] for number in range(count)]
+
+
+def _lost_a_process(text: str) -> bool:
+    """Return whether Spark gave up a barrier stage because of a lost process, not of an exception of a task.
+
+    Spark runs tasks of other stages again itself.
+    """
+    return _LOST_BARRIER in text and "Traceback (most recent call last)" not in text
 
 
 def _has_own_context(spark: SparkSession) -> bool:
