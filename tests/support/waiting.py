@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
 """Longer than anything takes on a busy machine: only what never comes takes so long."""
 _LOOK_SECONDS = 0.02
 

@@ -22,6 +22,8 @@ CUT = 1265
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 _CHANGED = frozenset({1048, 1264, CUT, 1366, 1406})
 """NULL turned into a default, out of range, cut, wrong, too long."""
+_CUT_BY_TIDB = (1292, "Truncated incorrect DECIMAL value")
+"""TiDB's warning about digits that an UPDATE cuts. The same number is also that of harmless warnings."""
 
 _DEPRECATED = 1287
 """MySQL's warning that VALUES(column) is deprecated."""
@@ -66,9 +68,14 @@ def changed_value(connection: Any) -> str:
     with connection.cursor() as cursor:
         cursor.execute("SHOW WARNINGS")
         listed = cursor.fetchall()
-    changed = (f"{number}: {text}" for _, number, text in listed if int(number) in _CHANGED)
+    changed = (f"{number}: {text}" for _, number, text in listed if _tells_change(int(number), text))
     untold = f"{count} warnings, and the server lists {len(listed)}: raise max_error_count on the target"
     return next(changed, untold if len(listed) < count else "")
+
+
+def _tells_change(number: int, text: str) -> bool:
+    other, begin = _CUT_BY_TIDB
+    return number in _CHANGED or (number == other and text.startswith(begin))
 
 
 def with_numbers(sql: bytes, zeros: Collection[tuple[str, str]]) -> bytes:
