@@ -7,8 +7,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+
+from MySQLdb.cursors import DictCursor
 
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.programs import program
@@ -48,6 +51,36 @@ def replay(files: Sequence[Path], target: ThrowawayServer) -> float:
         return time.perf_counter() - begun
     finally:
         target.query("SET GLOBAL gtid_strict_mode = ON")
+
+
+REPLICA = {"log_slave_updates": "ON", "slave_parallel_mode": "optimistic", "server_id": "4000002"}
+"""Options of a target that becomes a replica: its binlog has the rows, as it has them when we write them."""
+
+
+def replicate(source: MariadbServer, file: Path, target: ThrowawayServer, *, threads: int) -> float:
+    """Make the target a replica of the source, from the begin of a binlog file on, with that many applying threads.
+
+    Returns the seconds until it has applied everything. Its SQL threads write row events without SQL. The target must
+    have the tables and the options `REPLICA`.
+    """
+    end, position, *_ = source.query("SHOW MASTER STATUS")[0]
+    target.run(
+        "SET GLOBAL gtid_strict_mode = OFF",
+        f"SET GLOBAL slave_parallel_threads = {0 if threads == 1 else threads}",
+        f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {source.port}, MASTER_USER = 'root',"
+        f" MASTER_USE_GTID = no, MASTER_LOG_FILE = '{file.name}', MASTER_LOG_POS = 4",
+    )
+    begun = time.perf_counter()
+    target.run("START SLAVE")
+    ((waited,),) = target.query("SELECT MASTER_POS_WAIT(%s, %s, 600)", (end, position))
+    seconds = time.perf_counter() - begun
+    if waited is None or int(waited) < 0:
+        with closing(target.connection()) as connection, connection.cursor(DictCursor) as cursor:
+            cursor.execute("SHOW SLAVE STATUS")
+            status = cursor.fetchone()
+        raise PeerFailedError(f"the replica stopped: {status['Last_IO_Error']} {status['Last_SQL_Error']}")
+    target.run("STOP SLAVE")
+    return seconds
 
 
 def _pipe(reader: list[str], writer: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Applies a backlog of binlog, by shape: bulk, oltp, hot, tied (three unique keys).
 
-Into MariaDB it is compared with `mariadb-binlog FILE | mariadb`, into TiDB with plain INSERTs of the same rows.
+Into MariaDB it is compared with `mariadb-binlog FILE | mariadb` and with a MariaDB replica of 1, 4 and 8 threads, into
+TiDB with plain INSERTs of the same rows.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ _FOR_TIDB: dict[str, Callable[..., data.Written]] = {
     "hot": data.hot,
     "tied": data.tied,
 }
+_REPLICA_THREADS = (1, 4, 8)
 _LIMITED = {"bulk": 200_000, "bulk_600k": 600_000}
 
 
 def run(target: Target = MARIADB) -> dict[str, Any]:
-    """Return `{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`; with TiDB `x_limit` for bulk.
+    """Return `{"bulk": {"rows_per_s", "x_native", "x_replica"}, "oltp": …, "hot": …, "tied": …}`; with TiDB `x_limit`
+    for bulk.
 
-    Our time covers the whole path, in which the relay fetches the binlog from the source. The other tool's time only
-    covers reading the file.
+    Our time covers the whole path, in which the relay fetches the binlog from the source. So does a replica's, of which
+    the best number of threads counts. The time of `mariadb-binlog FILE | mariadb` only covers reading the file.
     """
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name:
         folder = Path(name)
@@ -78,6 +81,7 @@ def measure(spark: SparkSession, folder: Path, shape: str, target: Target, **cou
                 theirs = peers.replay([written.file], reached.server)
                 _compare(source, reached, table)
             figures |= {"native_rows_per_s": round(written.rows / theirs), "x_native": round(theirs / ours, 2)}
+            figures |= _beside_replicas(source, target, create, written, table, ours)
         elif shape in _LIMITED:
             figures |= limit.beside(target, create, _LIMITED[shape], ours)
     return figures | {
@@ -85,6 +89,20 @@ def measure(spark: SparkSession, folder: Path, shape: str, target: Target, **cou
         "peak_rss_mb": memory.peak(),
         "step_s": {step: round(seconds, 2) for step, seconds in status.step_seconds.items()},
     }
+
+
+def _beside_replicas(
+    source: MariadbServer, target: Target, create: str, written: data.Written, table: str, ours: float
+) -> dict[str, Any]:
+    """Return `{"replica_s", "replica_threads", "x_replica"}`: the best time of a replica, and its ratio to `ours`."""
+    found = []
+    for threads in _REPLICA_THREADS:
+        with target.server({**BIG, **peers.REPLICA}) as reached:
+            reached.server.run(f"CREATE DATABASE {_SCHEMA}", f"USE {_SCHEMA}", create)
+            found.append((peers.replicate(source, written.file, reached.server, threads=threads), threads))
+            _compare(source, reached, table)
+    seconds, threads = min(found)
+    return {"replica_s": round(seconds, 2), "replica_threads": threads, "x_replica": round(seconds / ours, 2)}
 
 
 def _compare(source: MariadbServer, reached: Reached, table: str) -> None:

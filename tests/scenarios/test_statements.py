@@ -165,7 +165,8 @@ def test_statements_that_found_no_table_have_no_effect(
             with suppress(MySQLdb.Error):
                 source_server.run(f"INSERT INTO {schema}.{name} VALUES (1)")
         run.catch_up()
-    left = [TableName(schema, name) for (name,) in source_server.query(f"SHOW TABLES FROM {schema}")]
-    assert [(name.table,) for name in left] == list(target_server.query(f"SHOW TABLES FROM {schema}"))
-    for name in left:
-        assert_equal([(source_server, name)], (target_server, name))
+    left = list(source_server.query(f"SHOW TABLES FROM {schema}"))
+    assert left == list(target_server.query(f"SHOW TABLES FROM {schema}"))
+    for (name,) in left:
+        table = TableName(schema, str(name))
+        assert_equal([(source_server, table)], (target_server, table))
