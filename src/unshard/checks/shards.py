@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
-from unshard.ddl.evaluate import definition_of
+from unshard.ddl.evaluate import definition_of, server_dialect
 from unshard.model.shape import misfits
 from unshard.model.table import Column, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Flavour
 from unshard.mysql.structure import find_create_statement
 from unshard.mysql.types import CHARACTERS, INTEGERS
-from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.definition import TableDefinition
 from unshard.schema.words import NotUnderstoodError
 from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_parts import ShardId
@@ -122,7 +122,9 @@ def _definition(source: SourceFacts, name: TableName) -> TableDefinition | None:
     if create_sql is None:
         return None
     table = replace(source.tables[name], create_sql=create_sql)
-    return definition_of(table, Dialect.MARIADB if source.end.server.flavour is Flavour.MARIADB else Dialect.MYSQL)
+    server = source.end.server
+    dialect = server_dialect(mariadb=server.flavour is Flavour.MARIADB, version=server.version)
+    return definition_of(table, dialect)
 
 
 def _widest(group: Group) -> Mapping[str, tuple[Column, Place]]:

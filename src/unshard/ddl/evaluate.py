@@ -13,7 +13,7 @@ The rules are in `schema`. A statement that they do not cover raises NotUndersto
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from unshard.ddl.context import Context
@@ -50,6 +50,13 @@ def dialect_of(context: Context) -> Dialect:
     if context.mariadb:
         return Dialect.MARIADB
     return Dialect.MYSQL if context.default_collations else Dialect.MYSQL_5
+
+
+def server_dialect(*, mariadb: bool, version: Sequence[int]) -> Dialect:
+    """Return the product of a server, by its version. MySQL before 8.0 shows tables in other words than later ones."""
+    if mariadb:
+        return Dialect.MARIADB
+    return Dialect.MYSQL if tuple(version) >= (8,) else Dialect.MYSQL_5
 
 
 def surroundings(context: Context, create_schema: str | None, dialect: Dialect | None = None) -> Surroundings:

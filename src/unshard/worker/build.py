@@ -29,7 +29,6 @@ from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
 from unshard.run_tasks import RunTasks
-from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.batches import interrupt_batch, run_batch
@@ -324,9 +323,8 @@ def _sync(
     statements = Statements(name, read_traits(source), tables, rules, ownership, backfiller, events)
     groups: ShardingGroups | None = None
     if config.optimistic:
-        words = Dialect.MARIADB if statements.traits.mariadb else Dialect.MYSQL
         ends = store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers
-        groups = merged = OptimisticGroups(*ends, dialect=words, strict=config.strict)
+        groups = merged = OptimisticGroups(*ends, dialect=statements.traits.dialect, strict=config.strict)
         table_rules.fills = merged.fills
         statements.sharded = OptimisticStatements(groups, config.shard_drop)
     elif config.pessimistic:
@@ -383,5 +381,4 @@ def _as_upstream(
     if words is None:
         return renamed(there, name)
     now = answer_of(source, lambda connection: read_table(connection, name))
-    dialect = Dialect.MARIADB if read_traits(source).mariadb else Dialect.MYSQL
-    return upstream_structure(there, now, name, dialect, words)
+    return upstream_structure(there, now, name, read_traits(source).dialect, words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from unshard.ddl.evaluate import server_dialect
 from unshard.errors import UnshardError
 from unshard.log import logger
 from unshard.model.table import TableName
@@ -25,9 +26,9 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
             sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
             zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
-        return SourceTraits(
-            server.flavour is Flavour.MARIADB, int(names) == 1, str(zone), partial(_keeps_name, endpoint)
-        )
+        mariadb = server.flavour is Flavour.MARIADB
+        dialect = server_dialect(mariadb=mariadb, version=server.version)
+        return SourceTraits(mariadb, int(names) == 1, str(zone), dialect, partial(_keeps_name, endpoint))
 
 
 _CLOCKS_SECONDS = 300

@@ -20,6 +20,7 @@ from unshard.schema.text import to_column, to_table
 from unshard.schema.words import NotUnderstoodError
 from unshard.shard.group import TableState
 from unshard.shard.join import IncompatibleError
+from unshard.shard.merged_form import structure_of, structure_text
 from unshard.shard.merged_parts import MergedChange, ShardId, names_of
 from unshard.shard.merged_table import MergedTable
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, ShardingGroups
@@ -154,17 +155,26 @@ class MergedMembers(ShardingGroups):
         structure: TableDefinition,
         take: Callable[[MergedTable, ShardId, TableDefinition], MergedTable],
     ) -> MergedTable:
-        """Add a shard by `take`. Raises ShardError SHARD-040, SHARD-042."""
+        """Add a shard by `take`. Raises ShardError SHARD-040, SHARD-042.
+
+        Its structure is recorded in the words of the merged table, which may be those of another release of MySQL.
+        """
         if not merged.shards and merged.after is None:
             merged = replace(merged, dialect=self.dialect)
         where = Where(shard.source, str(shard.table))
-        if merged.dialect is not self.dialect:
+        if merged.dialect.of_mysql is not self.dialect.of_mysql:
             raise ShardError("SHARD-042", where, values={"target": str(merged.target)})
+        structure = self.in_words_of(merged, structure)
         try:
             return take(merged, shard, structure)
         except IncompatibleError as error:
             values = {"target": str(merged.target), "why": str(error)}
             raise ShardError("SHARD-040", where, values=values) from error
+
+    def in_words_of(self, merged: MergedTable, structure: TableDefinition) -> TableDefinition:
+        """Return a structure of the source as the merged table's record would have it."""
+        same = merged.dialect is self.dialect
+        return structure if same else structure_of(structure_text(structure, merged.dialect), merged.dialect)
 
     def _structure_in_force(self, name: TableName, state: TableState) -> Table | None:
         """Return the structure of the table's changes that go to the target now; None where it is not on record."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -167,7 +167,8 @@ class OptimisticGroups(MergedMembers):
         state = merged.shards.get(shard) if merged is not None else None
         if merged is None or state is None:
             return None
-        request = request_of(item, merged.dialect)
+        request = request_of(item, self.dialect)
+        request = replace(request, after=self.in_words_of(merged, request.after))
         if state.done == request.id:
             return ReleaseTable(group, name)
         if state.request is None or state.request.id != request.id:  # what is asked already may be forced by now

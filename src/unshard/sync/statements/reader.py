@@ -17,6 +17,7 @@ from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
 from unshard.model.table import TableName
+from unshard.schema.definition import Dialect
 from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.crossings import across, concerned
 from unshard.sync.statements.event_filter import classify_logged, judge_and_log
@@ -28,13 +29,14 @@ class SourceTraits:
     """The properties of the source that a statement's meaning depends on.
 
     `mariadb`: it is a MariaDB server. `lower_case_names`: it stores names in lower case. `time_zone`: the value of
-    SYSTEM there. `keeps_name` asks the source, as it is now, whether it has the first table as it was before that time
-    (seconds since 1970) and lacks the second.
+    SYSTEM there. `dialect`: the words of its SHOW CREATE TABLE. `keeps_name` asks the source, as it is now, whether it
+    has the first table as it was before that time (seconds since 1970) and lacks the second.
     """
 
     mariadb: bool
     lower_case_names: bool
     time_zone: str
+    dialect: Dialect = Dialect.MARIADB
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
