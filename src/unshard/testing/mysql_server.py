@@ -173,6 +173,7 @@ class Mysql56Server(MysqlServer):
     """A MySQL 5.6 with GTIDs, which need `log_slave_updates` there. Its row metadata contain only types."""
 
     position_query = "SHOW MASTER STATUS"
+    has_json = False
     defaults: ClassVar[Mapping[str, str]] = {
         "log_bin": "mysql-bin",
         "binlog_format": "ROW",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -30,6 +30,18 @@ class TableShape:
     values: Callable[[Random], Values]
     keyed: bool = True
     scarce: bool = False
+
+    def without_documents(self) -> TableShape:
+        """Return the shape without its column of JSON, a type that MySQL before 5.7 does not have."""
+        if "document" not in self.columns:
+            return self
+        return replace(
+            self,
+            definition=self.definition.replace(", document JSON", ""),
+            columns=self.columns[:-1],
+            changeable=self.changeable[:-1],
+            values=lambda random: self.values(random)[:-1],
+        )
 
     @property
     def lookup(self) -> str:

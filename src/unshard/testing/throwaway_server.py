@@ -48,6 +48,8 @@ class ThrowawayServer(ABC):
     product: ClassVar[str]
     defaults: ClassVar[Mapping[str, str]]
     position_query: ClassVar[str] = "SHOW MASTER STATUS"
+    has_json: ClassVar[bool] = True
+    """Whether there is a type JSON, as there is not in MySQL before 5.7."""
 
     def __init__(self, options: Mapping[str, str] | None = None, *, start: bool = True) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -75,7 +75,7 @@ class Workload:
 
     def __init__(self, server: ThrowawayServer, plan: WorkPlan) -> None:
         self.server = server
-        self.plan = plan
+        self.plan = plan if server.has_json else replace(plan, shape=plan.shape.without_documents())
         self.report = WorkReport()
         first = 10**6 * (plan.first_schema - 1)
         steps = len(plan.names) if plan.disjoint_ids else 1
