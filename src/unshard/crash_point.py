@@ -10,8 +10,8 @@ asks:
 * `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names, whenever a test writes it, for whoever of all
   that share it comes there next. That one takes it: the file is `path.pid` then, by its process id.
 * `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
-* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. Of a death by
-  SIGKILL all die that stand between the two, so that no JVM which outlives its driver has the work done once more.
+* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. With
+  SIGKILL the processes between the two die as well, so that no JVM that outlives its driver runs the task again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The texts of GTIDs, for the index: those of the scanner's runs."""
+"""Writes the GTIDs that the scanner has collected as text, for the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings with the same remedy as one, with their tables listed below it."""
+"""Groups findings that have the same remedy, with their tables listed below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `unshard`: its verbs, and how an error ends a run. Those of `ctl` are loaded where one is asked for."""
+"""The command `unshard`: its subcommands and exit codes. The subcommands of `ctl` are imported when one is called."""
 
 from __future__ import annotations
 

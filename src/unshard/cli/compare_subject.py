@@ -1,4 +1,4 @@
-"""The ends of a comparison, as the files of a task or of sync-diff-inspector name them."""
+"""Finds the servers of a comparison in the files of a task or of sync-diff-inspector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loading of the programs' modules: without garbage collection, and Ctrl-C ends it at once."""
+"""Imports the modules of a command without garbage collection; Ctrl-C ends the process at once meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pace of a comparison: the size of the ranges into which tables are cut while they are compared.
+"""The size of the ranges into which tables are cut while they are compared.
 
 Each range is as large as the table's last ones say takes some seconds.
 """

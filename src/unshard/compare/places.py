@@ -1,4 +1,4 @@
-"""Positions: the end of a source's binlog, and the checkpoint of the target."""
+"""Reads the positions that a comparison needs: the end of a source's binlog, and the checkpoint in the target."""
 
 from __future__ import annotations
 

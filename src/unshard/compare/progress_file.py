@@ -1,4 +1,4 @@
-"""The file that a comparison goes on from: a line of JSON for each range that was compared, after one for the plan.
+"""The progress file of a comparison: a line of JSON for the plan, then one for each range that was compared.
 
 A line that was cut off by the end of the process counts as not written.
 """

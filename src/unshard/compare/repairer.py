@@ -1,4 +1,4 @@
-"""`unshard compare --repair`: rows that differ become what the sources hold, while task and writers go on.
+"""`unshard compare --repair`: writes the sources' rows over those that differ, while the task and its writers go on.
 
 Some keys of one table are repaired at a time, by these steps:
 

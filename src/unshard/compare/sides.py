@@ -1,4 +1,4 @@
-"""The sources of a comparison, and what its user asks of tables: of a task's files, or of another tool's."""
+"""Loads the sources of a comparison and its options for tables, from a task's files or another tool's."""
 
 from __future__ import annotations
 

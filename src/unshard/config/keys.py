@@ -1,4 +1,4 @@
-"""Compares keys with the models: renames old names, drops empty keys, refuses unknown ones and names the nearest."""
+"""Checks the keys of a file: renames old ones, drops empty ones, refuses unknown ones and names the nearest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of every section of a file: a frozen model with DM's key names, and the marks that its keys can have."""
+"""The base class of every section of a file: a frozen model with DM's key names, and the annotations of its keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a worker."""
+"""The configuration file of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of this folder: each `unshard run` leaves a file beside its log that says where its API is.
+"""Finds the `unshard run` processes of a folder through the files that they write beside their logs.
 
 A second file says which run it is and, once it is over, when it ended and why.
 """

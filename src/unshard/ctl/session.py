@@ -1,4 +1,4 @@
-"""The meaning of every verb's flags, and the end of a verb: its answer shown, its exit code."""
+"""The global options of `unshard ctl`, and the end of a command: its answer is shown, its exit code is set."""
 
 from __future__ import annotations
 

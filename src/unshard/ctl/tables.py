@@ -1,4 +1,4 @@
-"""A master's answers for a terminal: which shape each verb's has, and the shapes that need few lines."""
+"""The layout of a master's answers on a terminal: one for each command, and the layouts that take few lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage engines in statements: one without transactions is replaced by InnoDB, as the copy replaces it.
+"""Replaces storage engines without transactions in statements by InnoDB, as the full migration does.
 
 Rows that are rolled back elsewhere stay in a table without transactions, so that they could come twice
 (`model.shape`).

@@ -1,4 +1,4 @@
-"""Statements that are refused on tables whose rows carry marks of their origin: column mappings, extracted columns.
+"""Refuses statements on columns that a column mapping or an extracted column fills.
 
 | statement | error |
 |---|---|

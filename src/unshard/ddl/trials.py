@@ -1,4 +1,4 @@
-"""The results of the latest trials of statements, none of which is run a second time.
+"""A cache of trial runs: a statement that was tried on the same structures before is not run on copies again.
 
 The structure that a statement leaves depends on the structures before it, the schema, the session and the statement's
 text. The tracker and the plan of the target's change ask for the same trial unless the target's table differs from the

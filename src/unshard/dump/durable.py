@@ -1,4 +1,4 @@
-"""Writing that survives a power cut: temporary name, fsync, rename."""
+"""Writes files that are whole after a power cut: under a temporary name, then fsync, then rename."""
 
 from __future__ import annotations
 

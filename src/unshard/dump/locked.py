@@ -1,4 +1,4 @@
-"""Dumps from snapshots that start together under a lock, and dumps with no common snapshot at all.
+"""Dumps whose snapshots all start under one lock, and dumps without a common snapshot (consistency `none`).
 
 The steps of a locked dump, in which `wait` is the barrier of all tasks:
 

@@ -1,4 +1,4 @@
-"""Explains a shard's statement in `shard-mode: optimistic`: its effect on the target, on it and on the other shards."""
+"""Explains the effect of a shard's statement in `shard-mode: optimistic` on the target and on all shards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="valid-type,attr-defined,has-type,var-annotated,no-any-return,no-untyped-def,no-untyped-call"
-"""Reads GTIDs from events, and collects the runs of a walk.
+"""Reads GTIDs from events, and collects those of a scanned range as runs of numbers.
 
 MySQL's GTID_TAGGED (code 42) is in the server's own serialization format:
 

@@ -1,4 +1,4 @@
-"""Creates the source's schemas and tables in a target; finds structures that a dump of another tool does not record.
+"""Creates the source's schemas and tables in a target; derives structures from the CREATE TABLE of another tool's dump.
 
 | target | CREATE statement | the structure of a bare CREATE TABLE |
 |---|---|---|

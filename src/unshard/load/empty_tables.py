@@ -1,4 +1,4 @@
-"""Tables that an earlier attempt of the task has made and not filled: they are dropped, so that they can be made anew.
+"""Drops tables that an earlier attempt of the task has made and not filled, so that they can be made again.
 
 A table is renamed first. On every server that ends the transactions that write into it, so that it can't get a row
 between the look and the DROP. A table that has a row after all gets its name back.

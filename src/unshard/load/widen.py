@@ -1,4 +1,4 @@
-"""Alters the target's table to take the rows of copies that differ: it gets every column that one of them has.
+"""Alters a target table so that it takes the rows of shards that differ: it gets every column that one of them has.
 
 | the target's table, compared with a copy | what is done |
 |---|---|

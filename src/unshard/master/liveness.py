@@ -1,6 +1,6 @@
-"""The liveness of workers.
+"""Finds out which workers are alive, from their heartbeats.
 
-The leader takes for alive whose beats it receives itself: in memory, for a new leader begins anew.
+Only the leader knows it, in memory: a new leader counts again from the first heartbeat that it receives.
 """
 
 from __future__ import annotations

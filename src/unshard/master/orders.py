@@ -1,4 +1,4 @@
-"""Computes from the state what a worker is to do. Pure."""
+"""Computes the orders for a worker from the state of the cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The master: one method a verb, the heartbeat of workers, and the loop that leads.
+"""The master: a method for each command, the heartbeats of workers, and the loop of the leader.
 
 Complete without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
 ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead; the samples for `/metrics` are then only those

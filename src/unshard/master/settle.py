@@ -1,4 +1,4 @@
-"""Waits until workers show the wanted stage of subtasks: as DM does, for ten seconds."""
+"""Waits, for ten seconds as DM does, until workers report the wanted stage of their subtasks."""
 
 from __future__ import annotations
 

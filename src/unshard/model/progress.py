@@ -1,4 +1,4 @@
-"""The progress of a unit of the full migration, and amounts in readable form."""
+"""The progress of a unit of the full migration; rates, sizes and times as text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the `Endpoint` that connections take from the user's description of a server."""
+"""Builds the `Endpoint` that connections use from a user's description of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`binlog`: writes an operator, a task's instruction for one binlog position, to the target."""
+"""`binlog`: stores an operator, a user's instruction for one binlog position, in the target."""
 
 from __future__ import annotations
 

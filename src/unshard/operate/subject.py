@@ -1,4 +1,4 @@
-"""The task that a command is for, and dmctl's form of the answer, source by source."""
+"""Finds the task that a command is for, and builds the answer in dmctl's form, source by source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GTID set executed up to the relay's end: a file's own list at its start, plus the transactions since."""
+"""Computes the GTID set at the end of the relay log: the list at a file's start, and the transactions after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that columns and keys of one ALTER TABLE exchange.
+"""Names that are exchanged between columns or keys within one ALTER TABLE, which TiDB can't do in one statement.
 
 MySQL and MariaDB assign all new names of a statement at once. TiDB checks each change against the table from before the
 statement, and refuses a name that is taken there (errors 1060 and 1061), so such names change in two turns.

@@ -1,4 +1,4 @@
-"""The structure by which the target takes a shard's rows when a human leaves the shard's statement out of it. Pure.
+"""The structure under which the target takes a shard's rows after a user has skipped the shard's statement. Pure.
 
 It is the shard's own structure, except for what has no join with those of the target and the other shards:
 

@@ -1,4 +1,4 @@
-"""The DDL that a source table has met and its group has not resolved."""
+"""The pending sharding DDL of a source table: statements that it has executed and its group has not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements that wait, for whom, since when, and the remedy: for `query-status` and `shard-ddl-lock`."""
+"""Pending sharding DDL for `query-status` and `shard-ddl-lock`: for whom it waits, since when, and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements that wait in optimistic mode, for whom, since when, and the command that ends the wait."""
+"""Pending statements in optimistic mode: for whom each waits, since when, and the command that ends the wait."""
 
 from __future__ import annotations
 

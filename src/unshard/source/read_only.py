@@ -1,4 +1,4 @@
-"""A source that takes no writes: one that is read-only, or one that is locked.
+"""Makes a source read-only, or locks its tables for some seconds, and undoes either.
 
 A read-only source has `read_only` set, and `super_read_only` where the server has it. A locked source takes no writes
 for some seconds at most.

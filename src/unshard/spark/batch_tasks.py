@@ -1,4 +1,4 @@
-"""The tasks of a batch, as Spark's worker processes run them: one share, or either side of the shuffle.
+"""The Spark tasks of a batch: one share of its partitions, or the two sides of the shuffle.
 
 A worker process imports this module and what it needs, and nothing that plans a batch or starts a job
 (`spark.daemon`).

@@ -1,4 +1,4 @@
-"""Parts of every task in a worker process of Spark: wait for the other tasks, report counts, settle memory."""
+"""What every task in a worker process of Spark does: wait for the other tasks, report counts, return memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the changes of merged tables in optimistic mode, and lets their shards go on afterwards.
+"""Runs the changes of merged tables in optimistic mode, and releases the shards that waited for them.
 
 | batch | the process dies | then |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Operators at a start and at a stop: the fate of an open statement batch, and the place of the next operator.
+"""Operators at a start and at a stop: whether an open statement is finished, and where the next operator applies.
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Statements that write the error value of an ENUM: number 0, an empty text that is not one of its members.
+"""Runs statements that write an ENUM's error value: number 0, an empty text that is not one of its members.
 
 A strict session refuses such a statement in whatever form it writes the value. So it is run in a session that is not
 strict, and counts only where the server warns of nothing else.

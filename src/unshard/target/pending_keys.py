@@ -1,4 +1,4 @@
-"""Keys that differed at a look of continuous validation, and are not judged yet."""
+"""Keys that differed when continuous validation compared them, and that it will compare again."""
 
 from __future__ import annotations
 

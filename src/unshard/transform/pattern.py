@@ -1,4 +1,4 @@
-"""Names matched with patterns: the matching side of `unshard.config.patterns`.
+"""Matches names with the patterns of `unshard.config.patterns`.
 
 Of the rules for a table, those with a table pattern come before schema rules; two of one level must not match.
 """

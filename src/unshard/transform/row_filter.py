@@ -1,4 +1,4 @@
-"""Row filters: the interface through which step *filter* asks any rule that leaves out rows by their kind or values.
+"""The interface of row filters: rules that leave out rows by their kind or their values. Step *filter* applies them.
 
 `EventRowFilter` is that of the binlog event filter. It names kinds of row changes only, so that a worker process needs
 none of the rules from which it was made.

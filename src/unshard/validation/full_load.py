@@ -1,4 +1,4 @@
-"""Compares the rows of the full load, range by range: keys that differ are judged as changed ones are.
+"""Compares the rows of the full migration, range by range; keys that differ are compared again like changed ones.
 
 Each range is read by one Spark task, and its end is on record, so that a restart goes on after it. Rows that change
 meanwhile are reported by their batches.

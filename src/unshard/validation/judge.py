@@ -1,4 +1,4 @@
-"""Judges keys that differed at a look: `compare.chase`, repeated while the task runs.
+"""Compares keys that differed again and again, while the task runs, until each is known to be equal or not.
 
 A key is looked at again once the target has all that the source had at the look before. The caller records what is
 settled.

@@ -1,4 +1,4 @@
-"""The validator of a subtask, which is built once the task's settings, the target's record or a verb want one."""
+"""Builds the validator of a subtask when the task's settings, the target's record or a command asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records verdicts on keys, and carries questions between the sources of a task about rows of merged tables."""
+"""Stores whether the rows of a key are equal, and asks other sources of the task for rows of a merged table."""
 
 from __future__ import annotations
 

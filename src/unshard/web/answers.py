@@ -1,4 +1,4 @@
-"""Answers to requests: of errors, lists and verbs.
+"""Builds HTTP responses: errors, lists, and the answers of commands.
 
 The answer to an error has both of DM's forms in one, and never the caller's data. In REST a list has its length, and a
 verb that refuses becomes an error of HTTP.

@@ -1,4 +1,4 @@
-"""The links between masters and workers over HTTP.
+"""HTTP clients between masters and workers.
 
 A worker's way to its masters takes whichever answers, the leader first; the master's way to a worker is one link each.
 """

@@ -1,4 +1,4 @@
-"""TLS of the cluster's own links, both sides: contexts that follow their files, clients made with them.
+"""TLS between processes of a cluster: contexts that reload changed certificate files, and HTTP clients with them.
 
 A changed certificate, key or authority counts from the next connection on; a set of files that can't be read (one
 half of a pair is there, the other not yet) leaves the last good one in force.

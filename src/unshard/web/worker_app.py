@@ -1,4 +1,4 @@
-"""The routes of a worker: the requests of its master (`WorkerLink`). It decides nothing."""
+"""HTTP endpoints of a worker, for its master (`WorkerLink`). They decide nothing."""
 
 from __future__ import annotations
 

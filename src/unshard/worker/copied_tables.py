@@ -1,4 +1,4 @@
-"""The tables of a subtask's copy as they were reported last.
+"""The progress of each table of the full migration as it was reported last.
 
 Each change has a revision, so that who asks again gets only what is new.
 """

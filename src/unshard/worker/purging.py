@@ -1,4 +1,4 @@
-"""The deletion of a source's relay files, and the files that its subtasks still need, running or not."""
+"""Deletes a source's relay files, except for those that its subtasks still need."""
 
 from __future__ import annotations
 

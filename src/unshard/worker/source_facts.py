@@ -1,4 +1,4 @@
-"""Facts of a source before anything is done: the effect of its rules on the present tables."""
+"""Reads the tables of a source before a task does anything, and applies the source's rules to them."""
 
 from __future__ import annotations
 

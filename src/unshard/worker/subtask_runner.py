@@ -1,4 +1,4 @@
-"""One subtask in a worker: the stage machine with a thread, from its orders to its unit's end.
+"""Runs one subtask in a worker: its stages, its thread, and the orders of the master.
 
 Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
 durable. Whatever ends the thread is noticed here, and decides the stage.

@@ -1,4 +1,4 @@
-"""The counts of what the target's own record says was applied.
+"""Counts the row changes that a target has applied, from its binlog or from the versions of its rows.
 
 A MariaDB has its record in its binlog. A TiDB has none; there the record is the versions of each row and of the
 receipts.

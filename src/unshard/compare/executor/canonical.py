@@ -1,4 +1,4 @@
-"""One form for the values of a column, whatever server and type they come from. Arrow in, Arrow out.
+"""Converts a column's values to one representation, whatever server and type they come from. Arrow in, Arrow out.
 
 Values are read by `dump.read`, so that most are alike already. The remaining differences, by the columns that are
 compared:

@@ -1,4 +1,4 @@
-"""Spark task: a first look at keys that a source table has changed: which of them differ on both sides.
+"""Spark task: compares for the first time the rows of keys that a source table has changed.
 
 Most keys are right by then, so rows are only hashed; those that differ are looked at again (`look.py`). The source is
 read first: a row that is equal then was right in the target when it was read there.

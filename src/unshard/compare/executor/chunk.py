@@ -1,4 +1,4 @@
-"""Spark task: compare one range of a table. What it finds are suspects: rows may be in flight to the target.
+"""Spark task: compares one range of a table. Rows that differ may only be on their way to the target.
 
 | step | reads | ends where |
 |---|---|---|

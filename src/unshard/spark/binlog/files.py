@@ -1,4 +1,4 @@
-"""A folder of binlog files as a log that can be followed.
+"""A folder of binlog files that is followed while it grows, in ranges of whole transactions.
 
 The log is cut into ranges of whole transactions.
 """

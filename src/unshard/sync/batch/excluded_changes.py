@@ -1,4 +1,4 @@
-"""Row changes that are excluded from a batch, the same ones in every attempt at it; mostly an operator excludes them.
+"""Row changes that every attempt at a batch leaves out; mostly an operator (`binlog skip`) excludes them.
 
 They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
 *filter* (`LeftOutRows`), and go no further. Where chunks are applied already, which include the effect of the changes,

@@ -1,4 +1,4 @@
-"""Steps *map* and *encode* for row images that lack columns: one statement a row, by the columns that the images have.
+"""Steps *map* and *encode* for row images that lack columns: one statement a row, with the columns that are there.
 
 | images | becomes |
 |---|---|

@@ -1,4 +1,4 @@
-"""The progress of one source: the positions that are read, applied and durable, and whether one is in doubt."""
+"""The positions of a source that are read, applied and durable, and whether the outcome of a commit is unknown."""
 
 from __future__ import annotations
 

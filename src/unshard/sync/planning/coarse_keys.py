@@ -1,4 +1,4 @@
-"""Refuses safe mode for unique keys whose collation on the target takes more texts for equal than the source's.
+"""Refuses safe mode where a unique key's collation treats more texts as equal on the target than on the source.
 
 Safe mode writes a row by REPLACE, which removes any other row that has an equal value in a unique key. Two rows of the
 source may have such values there: one of them would be lost without a word.

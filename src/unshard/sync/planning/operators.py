@@ -1,4 +1,4 @@
-"""Operators for row changes, on the driver: which changes they leave out, and how a batch goes on without them.
+"""`binlog skip` for row changes, on the driver: selects the changes that a batch leaves out.
 
 | the process dies | then |
 |---|---|

@@ -1,4 +1,4 @@
-"""Reads the target keys that changes of the log have. For `sync/sharding/moved_rows.py`; nothing is written."""
+"""Reads the keys, as the target has them, of row changes in the log. For `sync/sharding/moved_rows.py`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Plans the values that each source writes into its own rows after a DDL of a merged table.
 
-A statement for several tables runs once on the target. Where it fills rows with what only its run gives
-(`ddl.backfill`), each source's own run has other values. On the target's single table a statement fills
-in other values only where its session does not tell them.
+Some statements fill the rows that a table has with values that differ from run to run, such as UUID() or NOW()
+(`ddl.backfill`). The target runs a statement for several tables once, so each source then writes the values of its own
+run. Where the target has one table only, that is needed for values that the statement's session does not determine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One source's shards in the merged tables of optimistic mode: registered at a start, with a copy, and taken out again.
+"""Registers a source's shards in the merged tables of optimistic mode, and takes them out again.
 
 `merged` are the merged tables as last loaded. What is done is decided in the transaction that writes it (`step`).
 """

@@ -1,4 +1,4 @@
-"""Finds rows that moved between shards while a sharding DDL waited, in the log, before the re-sync begins.
+"""Searches the log, before a re-sync begins, for rows that moved between shards while a sharding DDL waited.
 
 The re-sync applies the changes that waited after changes of free tables that come later in the log (`changed_keys`).
 The log shows which keys both have changed; it is kept from where the first table's changes began to wait, and is read

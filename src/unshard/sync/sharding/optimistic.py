@@ -1,4 +1,4 @@
-"""One source's side of `shard-mode: optimistic`: its shards' requests, its changes, the columns that it writes.
+"""`shard-mode: optimistic` for one source: the requests of its shards, its changes, the columns that it writes.
 
 `shard.merged_table` decides. Each step here is one transaction of the target:
 

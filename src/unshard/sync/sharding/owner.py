@@ -1,4 +1,4 @@
-"""The statements of a sharding DDL's owner: the DDL that all tables have met, or an operator's in its place.
+"""The statements that a lock's owner runs: the sharding DDL that all tables have reached, or an operator's.
 
 An operator that is on record before a table meets the statement is that table's item, and waits
 (`sync/sharding/statements.py`). One that comes later, because the task has stopped at the DDL, is applied here:

@@ -1,4 +1,4 @@
-"""The tables of a source by target table, declared to all sources of the task by rows in the target.
+"""Records in the target which tables of a source go to which target table, for the other sources of the task.
 
 A duplicate key in a merged table may be caused by changes that wait for a sharding DDL (`held_clash`). When a row moves
 under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT before the DELETE. It

@@ -1,4 +1,4 @@
-"""The source's log as work: the next item, from which position, and what an open batch still needs.
+"""Turns the relay log into work: the next rows or statement behind a position, and what an open batch still needs.
 
 | module | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""Writes values that a DDL itself gave to rows of the source into the target, or refuses the DDL.
+"""Writes values that a statement itself has given to rows of the source into the target, or refuses the statement.
 
 `ADD COLUMN made DATETIME DEFAULT CURRENT_TIMESTAMP` fills existing rows with the time of its run, and DEFAULT UUID()
 with random values. A run on the target gives other values, and one run for several shards gives all of them the same.

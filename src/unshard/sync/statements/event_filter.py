@@ -1,4 +1,4 @@
-"""The event filter for statements: it judges each operation by the operation's event and tables."""
+"""Applies the event filter to statements: each operation is decided by its event and its tables."""
 
 from __future__ import annotations
 

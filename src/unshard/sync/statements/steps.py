@@ -1,4 +1,4 @@
-"""Runs the steps of a statement's plan, and notes each together with what it means for the record of filled tables.
+"""Runs the steps of a statement's plan. Each is recorded with what it changes in the list of filled tables.
 
 That record (`target.filled`) tells a reset which tables the task has made. Without those that statements of the log
 make, a reset would not remove them, and the copy that begins anew would stop at their rows.

@@ -1,4 +1,4 @@
-"""Statements that wait for no other table, as sharding groups see them."""
+"""Statements that a sharding group does not coordinate, and their effect on the group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the rows of keys that a chunk changes: which are missing, and which are there and locked."""
+"""Looks up the rows that a chunk changes: which are missing, and which are there and locked."""
 
 from __future__ import annotations
 

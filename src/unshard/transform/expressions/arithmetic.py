@@ -1,4 +1,4 @@
-"""Calculations with exact numbers: one that may leave the server's range is refused, so that no row is an error."""
+"""Exact arithmetic in expressions: an operation that may leave the server's range is refused before any row."""
 
 from __future__ import annotations
 

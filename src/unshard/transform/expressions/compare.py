@@ -1,4 +1,4 @@
-"""Comparisons of two values as the server makes them: in one of their forms, or refused."""
+"""Compares two values as the server does after its conversions; other combinations are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts compared as a collation does: by code for `_bin`, with plain texts for collations that fold.
+"""Compares texts by a collation: by code point for `_bin`, and only plain texts for collations that fold.
 
 `folds.json` has, for a collation that folds, the *plain* text to which each character is equal, if there is one: of
 printable ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and MySQL, which

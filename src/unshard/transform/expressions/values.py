@@ -1,4 +1,4 @@
-"""The value of a part of an expression: its kind, known before any row is seen, and how it is evaluated."""
+"""The parts of an expression: the type of each, known before any row, and how it is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds what is not fine in the figures of a cluster. Pure."""
+"""Derives from the figures of a cluster what needs a user's attention. Pure."""
 
 from __future__ import annotations
 

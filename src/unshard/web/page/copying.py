@@ -1,4 +1,4 @@
-"""The copy by table on the page: updated from the workers' changes while a user looks at it."""
+"""Progress of the full migration by table on the web page, updated while a user looks at it."""
 
 from __future__ import annotations
 

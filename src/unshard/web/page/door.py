@@ -1,4 +1,4 @@
-"""The login of a browser: a form that takes a token, a cookie in its place, a CSRF token for changes.
+"""The login of a browser: a token is exchanged for a cookie; changes need a CSRF token.
 
 An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API takes no cookie.
 """

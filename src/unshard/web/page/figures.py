@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, as frozen values. None is "unknown". `reported` makes them."""
+"""The figures of a cluster that the web page shows, as frozen dataclasses. None is "unknown"."""
 
 from __future__ import annotations
 

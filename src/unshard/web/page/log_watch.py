@@ -1,4 +1,4 @@
-"""The newest lines of the log of all processes that serve a task, while a user looks at them."""
+"""The newest log lines of all processes that serve a task, collected while a user looks at them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new task by a form: its basic keys become the text of a task file, which is shown, checked or started."""
+"""The form for a new task: builds the text of a task file from the basic keys, then shows, checks or starts it."""
 
 from __future__ import annotations
 

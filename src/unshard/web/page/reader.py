@@ -1,4 +1,4 @@
-"""One reader of the cluster's state for all browsers, and two hours of what it read.
+"""Reads the cluster's state once for all browsers, and keeps the last two hours of the readings.
 
 The workers are asked what they know; neither a source nor the target is asked anything. A master that begins to lead
 gets the two hours from the workers.

@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, made of the workers' reports in the forms of `query-status`. Pure."""
+"""Computes the figures of the web page from the workers' answers to `query-status`. Pure."""
 
 from __future__ import annotations
 

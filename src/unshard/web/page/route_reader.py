@@ -1,4 +1,4 @@
-"""The screen of a task's routes: the picture, the tables of an arrow, and which rules decide about one table.
+"""The routes page of a task: a diagram of its routes, the tables of a route, and the rules that decide about one table.
 
 The names of the tables are asked of the sources now and then, for all pages.
 """

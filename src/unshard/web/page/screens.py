@@ -1,4 +1,4 @@
-"""The screens of one snapshot, and the stream that announces the next one."""
+"""Renders the pages from a snapshot of the cluster, and tells browsers when there is a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/v1/cluster`: the members of the cluster, and the tools around it."""
+"""`/api/v1/cluster`: the masters, the workers, and the addresses of the monitoring tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DM's task object and our task file: each is made of the other.
+"""Converts between DM's task object and our task file.
 
 One rule of DM (`table_migrate_rule`, `binlog_filter_rule`) is up to three of ours: a route, filters with the same
 pattern, an entry of the list of tables to take. The object knows less than the file: extracted columns, expression
