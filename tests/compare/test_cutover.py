@@ -134,6 +134,7 @@ def test_the_comparison_goes_on_where_it_was_broken_off(files: TaskFiles, spark:
 def test_read_only_and_back(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     settings = CutoverSettings(read_only=True, wait_seconds=60, rest_seconds=1)
     servers = files.sources
+    more = {"super_read_only": "OFF"} if servers["s1"].product == "MySQL" else {}
     servers["s2"].run("SET GLOBAL read_only = ON")
     with TaskRun(files, spark) as run:
         run.catch_up()
@@ -145,12 +146,16 @@ def test_read_only_and_back(files: TaskFiles, spark: SparkSession, schema: str) 
             assert trial.asked == []
             assert [server.query("SELECT @@read_only") for server in servers.values()] == [[(1,)], [(1,)]]
             assert {name: dict(kept) for name, kept in trial.record().read_only.items()} == {
-                "s1": {"read_only": "OFF"},
-                "s2": {"read_only": "ON"},
+                "s1": {"read_only": "OFF"} | more,
+                "s2": {"read_only": "ON"} | more,
             }
-    assert go_back(trial.watches, trial.record()) == ["s1: SET GLOBAL read_only = OFF"]
+    statements = ["s1: SET GLOBAL read_only = OFF"]
+    if more:
+        statements = ["s1: SET GLOBAL super_read_only = OFF", *statements, "s2: SET GLOBAL super_read_only = OFF"]
+    assert go_back(trial.watches, trial.record()) == statements
     assert [server.query("SELECT @@read_only") for server in servers.values()] == [[(0,)], [(1,)]]
-    account = "CREATE USER few@'%'", "GRANT ALL ON *.* TO few@'%'", "REVOKE SUPER, READ_ONLY ADMIN ON *.* FROM few@'%'"
+    revoked = "SUPER, SYSTEM_VARIABLES_ADMIN" if more else "SUPER, READ_ONLY ADMIN"
+    account = "CREATE USER few@'%'", "GRANT ALL ON *.* TO few@'%'", f"REVOKE {revoked} ON *.* FROM few@'%'"
     servers["s1"].run(*account)
     path = files.folder / "s1.yaml"
     path.write_text(path.read_text().replace("user: root", "user: few"))
@@ -206,7 +211,10 @@ def test_a_cut_over_as_it_is_typed(files: TaskFiles, spark: SparkSession, schema
         assert cut_over("--yes", "-q").returncode == 0, "what the advice says: the record of another one is removed"
         kept.write_text(record)
         done = cut_over("--back")
-        assert done.stdout.splitlines() == ["s1: SET GLOBAL read_only = OFF", "s2: SET GLOBAL read_only = OFF"]
+        names = ("super_read_only", "read_only") if files.sources["s1"].product == "MySQL" else ("read_only",)
+        assert done.stdout.splitlines() == [
+            f"{source}: SET GLOBAL {name} = OFF" for source in ("s1", "s2") for name in names
+        ]
         assert files.sources["s1"].query("SELECT @@read_only") == [(0,)]
 
         done = cut_over("--read-only", "--state", "own.json", "--report", "over")
