@@ -226,7 +226,7 @@ class CopyStorm:
             if self.chosen.random() < 0.3:
                 self._try(f"DELETE FROM {name.quoted} WHERE id > {self.chosen.randint(1, 200)} LIMIT 2")
         self.number += 1
-        scripts = SCRIPTS
+        scripts: tuple[str, ...] = SCRIPTS
         if self.target.product == "TiDB":
             scripts = tuple(one for one in SCRIPTS if not any(words in one for words in NOT_ON_TIDB))
         script = self.chosen.choice(scripts)

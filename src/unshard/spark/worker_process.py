@@ -1,4 +1,4 @@
-"""What every task in a worker process of Spark does: wait for the other tasks, report counts, return memory."""
+"""Parts of every task of Spark: wait for the other tasks, report counts, return memory to the system."""
 
 from __future__ import annotations
 
