@@ -10,7 +10,7 @@
 | `query_kind` | the kind of a QUERY event, by its statement |
 | `xa` | XA transactions: the prepare, and the commit or rollback |
 | `payload` | compressed events |
-| `transaction_range` | the result of the walk: a range of whole transactions, and where it may be cut |
+| `transaction_range` | the result of the scan: a range of whole transactions, and where it may be cut |
 | `table_map` | TABLE_MAP events |
 | `table_metadata` | the optional fields of a TABLE_MAP event |
 | `described` | a table's structure as its TABLE_MAP alone describes it |

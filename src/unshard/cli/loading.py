@@ -1,4 +1,4 @@
-"""The loading of the programs' modules: without garbage collection, and Ctrl-C ends it at once."""
+"""Turns garbage collection off while a program's modules are imported, and lets Ctrl-C end the process at once."""
 
 from __future__ import annotations
 

@@ -12,5 +12,5 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 | `first_look` | a first look at the keys that batches have changed |
 | `full_load` | the rows of the full load, compared range by range |
 | `judge` | keys that differed, looked at until each is decided |
-| `verdicts` | verdicts on record, and questions between the sources |
+| `verdicts` | stored validation results, and questions between the sources |
 """

@@ -1,4 +1,4 @@
-"""Records verdicts on keys, and carries questions between the sources of a task about rows of merged tables."""
+"""Stores the validation result of each key, and exchanges questions about rows of merged tables with other sources."""
 
 from __future__ import annotations
 

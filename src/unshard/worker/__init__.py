@@ -10,14 +10,14 @@
 | `start` | the location at which a subtask starts |
 | `source_facts` | facts of a source before a start: its tables by the rules |
 | `source_traits` | settings of a source on which statements depend |
-| `source_clock` | the source's own clock |
+| `source_clock` | the conversion of a source's local times to UTC |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |
 | `purging` | the deletion of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
 | `stages` | the stages of a subtask, and the events between them |
-| `status` | a reading of a subtask |
+| `status` | a status snapshot of a subtask |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |

@@ -1,7 +1,7 @@
-"""The counts of what the target's own record says was applied.
+"""Counts how often each change was applied to the target, from the history that the target itself keeps.
 
-A MariaDB has its record in its binlog. A TiDB has none; there the record is the versions of each row and of the
-receipts.
+A MariaDB keeps this history in its binlog. A TiDB has no binlog; there the history is the versions of each row and of
+the receipts.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 |---|---|
 | `door` | the login of a browser |
 | `endpoints` | the routes of the page |
-| `reader` | one reader of the cluster's state for all browsers |
-| `figures` | the figures that it reads, as frozen values |
+| `reader` | reads the state of the cluster for all browsers, and keeps two hours of it |
+| `figures` | the figures that it reads, as frozen dataclasses |
 | `reported` | figures made of the workers' reports |
 | `restored` | figures of the past that the workers have kept |
 | `trends` | the lag of each task over the last hour |
@@ -15,7 +15,7 @@
 | `copying` | the copy by table |
 | `log_watch` | the newest lines of the log |
 | `validation` | the rows that continuous validation finds to differ |
-| `route_reader` | the screen of a task's routes |
+| `route_reader` | the routes page of a task |
 | `routes` | the picture of a task's routes |
 | `new_task` | a new task by a form |
 | `draft` | a draft that changes a task |

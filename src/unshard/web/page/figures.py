@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, as frozen values. None is "unknown". `reported` makes them."""
+"""The figures of a cluster on the page, as frozen dataclasses. None means unknown. `reported` computes them."""
 
 from __future__ import annotations
 
