@@ -19,7 +19,7 @@
 | `images` | row images that lack columns |
 | `columns` | the Arrow array of a column, made of the kernel's buffers |
 | `json_diff` | partial updates of JSON documents |
-| `contents` | the facts in the body of each event type, for a reader |
+| `contents` | the fields in the body of each event type, for display |
 | `row_changes` | the changes of one row event, for a reader |
 | `listing` | the events of a file as `unshard binlog show` lists them |
 """

@@ -1,4 +1,4 @@
-"""The command `unshard`: its verbs, and how an error ends a run. Those of `ctl` are loaded where one is asked for."""
+"""The command `unshard`: its subcommands, and its exit after an error. The commands of `ctl` are imported on demand."""
 
 from __future__ import annotations
 

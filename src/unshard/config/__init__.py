@@ -5,7 +5,7 @@
 | `files` | the way of a file: read, parsed, checked, made into a model |
 | `document` | YAML text as plain data with line numbers |
 | `syntax_errors` | syntax errors of YAML explained |
-| `keys` | keys compared with the models: renamed, dropped or refused |
+| `keys` | a file's keys checked against the models: renamed, dropped or refused |
 | `problems` | the problems of a file, reported together with their lines |
 | `section` | the base of all models, and the marks of their keys |
 | `quantities` | durations and sizes with their units |

@@ -1,4 +1,4 @@
-"""Compares keys with the models: renames old names, drops empty keys, refuses unknown ones and names the nearest."""
+"""Checks a file's keys against the models: renames old ones, drops empty ones, and suggests a name for unknown ones."""
 
 from __future__ import annotations
 

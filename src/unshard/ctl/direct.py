@@ -1,4 +1,4 @@
-"""Verbs that need no master: the task file shows where the task's records are. Imported when it is needed only.
+"""Commands that need no master: the task file shows where the task's records are. Imported only on demand.
 
 `check-task` runs the checks before a start and returns dmctl's answer.
 """

@@ -1,4 +1,4 @@
-"""Waits until workers show the wanted stage of subtasks: as DM does, for ten seconds."""
+"""Waits until subtasks have reached the requested stage, for ten seconds at most, as DM does."""
 
 from __future__ import annotations
 

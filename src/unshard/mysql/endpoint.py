@@ -1,4 +1,4 @@
-"""Makes the `Endpoint` that connections take from the user's description of a server."""
+"""Builds the `Endpoint` for connections from a server's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The GTID set executed up to the relay's end: a file's own list at its start, plus the transactions since."""
+"""Computes the GTID set at the end of the relay log.
+
+It is the set that a file lists near its start (PREVIOUS_GTIDS, or GTID_LIST of MariaDB), plus the transactions since.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements that wait, for whom, since when, and the remedy: for `query-status` and `shard-ddl-lock`."""
+"""The pending DDL in `query-status` and `shard-ddl-lock`: what waits, for whom, since when, and the remedy."""
 
 from __future__ import annotations
 

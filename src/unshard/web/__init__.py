@@ -16,5 +16,5 @@
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
 | `links` | the calls between masters and workers |
-| `worker_app` | the routes of a worker |
+| `worker_app` | the HTTP endpoints of a worker |
 """

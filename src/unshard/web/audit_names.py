@@ -1,4 +1,4 @@
-"""The names in a request that the audit log writes: of no body anything else is written."""
+"""Extracts the names in a request for the audit log. Nothing else of a request's body is written there."""
 
 from __future__ import annotations
 

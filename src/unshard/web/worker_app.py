@@ -1,4 +1,4 @@
-"""The routes of a worker: the requests of its master (`WorkerLink`). It decides nothing."""
+"""The HTTP endpoints of a worker, for its master: they pass the requests to a `WorkerLink`."""
 
 from __future__ import annotations
 

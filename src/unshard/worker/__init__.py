@@ -21,6 +21,6 @@
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |
-| `copied_tables` | the tables of a subtask's copy as reported last |
+| `copied_tables` | the full-load progress of a subtask's tables, as last reported |
 | `metrics` | samples for `/metrics` |
 """

@@ -10,7 +10,7 @@
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
 | `owner` | the statement that the owner of a lock runs |
 | `item_fills` | values that each source sets into its rows after the statement |
-| `resync` | the re-sync: changes that waited, read again and applied |
+| `resync` | the re-sync: the changes that waited, read again and applied |
 | `moved_rows` | rows that moved between shards while a statement waited |
 | `changed_keys` | the keys of these changes |
 | `shared_keys` | the keys that more than one table has changed |

@@ -6,18 +6,18 @@
 | `endpoints` | the routes of the page |
 | `reader` | reads the state of the cluster for all browsers, and keeps two hours of it |
 | `figures` | the figures that it reads, as frozen dataclasses |
-| `reported` | figures made of the workers' reports |
+| `reported` | figures computed from the workers' reports |
 | `restored` | figures of the past that the workers have kept |
 | `trends` | the lag of each task over the last hour |
 | `step_times` | the times of a batch's steps over two hours |
-| `concerns` | what is not fine in the figures |
+| `concerns` | warnings derived from the figures |
 | `verdict` | the headline: a sentence for each of these |
 | `copying` | the copy by table |
 | `log_watch` | the newest lines of the log |
 | `validation` | the rows that continuous validation finds to differ |
 | `route_reader` | the routes page of a task |
 | `routes` | the picture of a task's routes |
-| `new_task` | a new task by a form |
+| `new_task` | the form for a new task |
 | `draft` | a draft that changes a task |
 | `actions` | the verbs that a user can run, with their forms |
 | `screens` | the screens of one snapshot, and the stream of updates |

@@ -1,4 +1,4 @@
-"""Finds what is not fine in the figures of a cluster. Pure."""
+"""Derives warnings from the figures of a cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, made of the workers' reports in the forms of `query-status`. Pure."""
+"""Computes the page's figures of a cluster from the workers' reports, in the format of `query-status`. Pure."""
 
 from __future__ import annotations
 
