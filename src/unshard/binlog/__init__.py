@@ -5,7 +5,7 @@
 | `events` | the table of all event types, and how each is handled |
 | `headers` | the walk over single events, and the format event at the start of a file |
 | `index` | the walk over whole transactions, which decides what a batch may contain |
-| `gtids` | the texts of GTIDs in the index |
+| `gtids` | GTIDs as text for the index |
 | `query` | the body of QUERY events |
 | `query_kind` | the kind of a QUERY event, by its statement |
 | `xa` | XA transactions: the prepare, and the commit or rollback |

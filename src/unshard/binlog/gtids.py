@@ -1,4 +1,4 @@
-"""The texts of GTIDs, for the index: those of the scanner's runs."""
+"""Formats GTIDs as text for the index, from the runs that the scanner has collected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of a batch, as Spark's worker processes run them: one share, or either side of the shuffle.
+"""The Spark tasks of a batch, as worker processes run them: a share without a shuffle, or one side of a shuffle.
 
 A worker process imports this module and what it needs, and nothing that plans a batch or starts a job
 (`spark.daemon`).

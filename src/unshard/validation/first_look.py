@@ -1,4 +1,4 @@
-"""The first look at keys that batches have changed: which of them differ on both ends."""
+"""The first comparison of the keys that batches have changed: finds those whose rows differ on source and target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of one source: the positions that are read, applied and durable, and whether one is in doubt."""
+"""The progress of one source: its read, applied and durable positions, and a batch that may be applied in part."""
 
 from __future__ import annotations
 

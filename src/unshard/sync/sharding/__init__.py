@@ -11,7 +11,7 @@
 | `owner` | the statement that the owner of a lock runs |
 | `item_fills` | values that each source sets into its rows after the statement |
 | `resync` | the re-sync: the changes that waited, read again and applied |
-| `moved_rows` | rows that moved between shards while a statement waited |
+| `moved_rows` | the search for rows that moved between shards while a statement waited |
 | `changed_keys` | the keys of these changes |
 | `shared_keys` | the keys that more than one table has changed |
 | `move_outcomes` | the decision about each change of such a key |

@@ -1,4 +1,4 @@
-"""Statements that wait for no other table, as sharding groups see them."""
+"""Statements that wait for no other table, and what sharding groups need to know of them."""
 
 from __future__ import annotations
 

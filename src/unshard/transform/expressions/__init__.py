@@ -9,5 +9,5 @@
 | `moments` | dates and times: literals, and functions that extract a part |
 | `compare` | comparisons of two values |
 | `texts` | comparisons of texts by a collation |
-| `arithmetic` | calculations with exact numbers |
+| `arithmetic` | exact arithmetic |
 """

@@ -1,4 +1,4 @@
-"""Calculations with exact numbers: one that may leave the server's range is refused, so that no row is an error."""
+"""Exact arithmetic. A calculation that could overflow on the server is refused, so that no row causes an error."""
 
 from __future__ import annotations
 
