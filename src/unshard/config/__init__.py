@@ -7,7 +7,7 @@
 | `syntax_errors` | syntax errors of YAML explained |
 | `keys` | a file's keys checked against the models: renamed, dropped or refused |
 | `problems` | the problems of a file, reported together with their lines |
-| `section` | the base of all models, and the marks of their keys |
+| `section` | the base class of all models, and the markers of their keys |
 | `quantities` | durations and sizes with their units |
 | `source` | the source file |
 | `task` | the task file |

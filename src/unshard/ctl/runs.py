@@ -1,6 +1,6 @@
-"""The runs of this folder: each `unshard run` leaves a file beside its log that says where its API is.
+"""Finds the `unshard run` processes of the current folder by the files beside their logs.
 
-A second file says which run it is and, once it is over, when it ended and why.
+One file of a run says where its API is. The other says which run it is and, once it is over, when it ended and why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A master's answers for a terminal: which shape each verb's has, and the shapes that need few lines."""
+"""Formats a master's answers for a terminal: the layout of each command's answer, and the code of the short layouts."""
 
 from __future__ import annotations
 

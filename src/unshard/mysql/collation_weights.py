@@ -1,4 +1,4 @@
-"""The texts that a collation of the target takes for equal and the source's does not, as both servers show it."""
+"""Finds the texts that a collation of the source and one of the target compare differently, by asking both servers."""
 
 from __future__ import annotations
 

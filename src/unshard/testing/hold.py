@@ -1,4 +1,4 @@
-"""Blocks a batch in progress by locking rows, and tells whether a statement on a server waits for a lock."""
+"""For tests: holds up a running batch by locking rows, and detects whether a statement waits for a lock."""
 
 from __future__ import annotations
 

@@ -11,6 +11,6 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 | `tables` | the plan of how the tables are compared |
 | `first_look` | the first comparison of the keys that batches have changed |
 | `full_load` | the rows of the full load, compared range by range |
-| `judge` | keys that differed, looked at until each is decided |
+| `judge` | keys that differed, re-checked until each is decided |
 | `verdicts` | stored validation results, and questions between the sources |
 """

@@ -1,4 +1,4 @@
-"""The deletion of a source's relay files, and the files that its subtasks still need, running or not."""
+"""Deletes a source's relay files, except those that its subtasks, running or not, still need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of binlog files as a log that can be followed.
+"""Tails a folder of binlog files as one log.
 
 The log is cut into ranges of whole transactions.
 """

@@ -1,4 +1,4 @@
-"""Operators for row changes, on the driver: which changes they leave out, and how a batch goes on without them.
+"""Binlog operators for row changes, on the driver: which changes they exclude, and the plan of a batch without them.
 
 | the process dies | then |
 |---|---|

@@ -17,6 +17,6 @@
 | `move_outcomes` | the decision about each change of such a key |
 | `optimistic` | one source's side of the protocol of optimistic mode |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
-| `merged_members` | one source's shards in merged tables |
+| `merged_members` | one source's shards in merged tables: registered and removed |
 | `merged_changes` | the change of a merged table by one source |
 """

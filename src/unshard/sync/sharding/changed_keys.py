@@ -1,4 +1,4 @@
-"""Reads the target keys that changes of the log have. For `sync/sharding/moved_rows.py`; nothing is written."""
+"""Reads the target keys of row changes from the log. For `sync/sharding/moved_rows.py`; nothing is written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Searches the log, before a re-sync, for rows that moved between shards while a sharding DDL waited.
 
-When the re-sync applies the changes that waited, the target has changes of other tables that come later in the log
+When the re-sync applies the changes that waited, the target has changes of unblocked tables that come later in the log
 (`changed_keys`). The log shows which keys both have changed. It is kept from where the first table's changes began to
 wait, and is read once more. First the hashes of all keys show whether two tables have changed one key. If no row has
 moved, there is no such key, and the search is over. Otherwise the changes of those keys show which ones the re-sync

@@ -12,7 +12,7 @@
 | `step_times` | the times of a batch's steps over two hours |
 | `concerns` | warnings derived from the figures |
 | `verdict` | the headline: a sentence for each of these |
-| `copying` | the copy by table |
+| `copying` | the full load's progress by table |
 | `log_watch` | the newest lines of the log |
 | `validation` | the rows that continuous validation finds to differ |
 | `route_reader` | the routes page of a task |

@@ -1,4 +1,4 @@
-"""The copy by table on the page: updated from the workers' changes while a user looks at it."""
+"""The full load's progress by table on the page, updated from the workers' changes while a user watches the task."""
 
 from __future__ import annotations
 
