@@ -23,7 +23,7 @@
 | `access` | roles, and the file of API tokens |
 | `log` | the log settings of master and worker |
 | `master` | the file of a master |
-| `worker` | the file of a worker |
+| `worker` | the config file of a worker |
 | `secret` | secrets by reference |
 | `encryption` | the encryption of passwords |
 | `redact` | files without their secrets, for display |

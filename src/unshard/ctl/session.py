@@ -1,4 +1,4 @@
-"""The meaning of every verb's flags, and the end of a verb: its answer shown, its exit code."""
+"""The common options of all `unshard ctl` commands, and the end of a command: its printed answer and its exit code."""
 
 from __future__ import annotations
 

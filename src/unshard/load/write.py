@@ -1,4 +1,4 @@
-"""Writes the pieces of a file into the target: the session, one transaction a piece, the server's errors as ours.
+"""Writes the pieces of a file into the target, in one transaction each, and translates the server's errors.
 
 A piece that the target refuses as too large is written in parts: a transaction and a checkpoint each, in the same
 order.

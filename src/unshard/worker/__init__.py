@@ -5,7 +5,7 @@
 | `agent` | the worker: heartbeats to the master, and the orders in the answers |
 | `source_worker` | one source: the relay and the subtasks that the orders ask for |
 | `refused_subtask` | orders that can't be read, and the subtasks that report it |
-| `subtask_runner` | one subtask with its thread, from order to order |
+| `subtask_runner` | one subtask with its thread, run by the master's orders |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
 | `source_facts` | facts of a source before a start: its tables by the rules |

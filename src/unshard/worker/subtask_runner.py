@@ -1,7 +1,7 @@
-"""One subtask in a worker: the stage machine with a thread, from its orders to its unit's end.
+"""Runs one subtask of a worker in a thread: carries out the master's orders and drives the stage state machine.
 
-Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
-durable. Whatever ends the thread is noticed here, and decides the stage.
+Every run builds the subtask again from its config. So a resume begins at what is durable, as a restart of the process
+does. Whatever ends the thread is noticed here, and decides the stage.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Plans the values that each source writes into its own rows after a DDL of a merged table.
 
-A statement for several tables runs once on the target. Where it fills rows with what only its run gives
-(`ddl.backfill`), each source's own run has other values. On the target's single table a statement fills
-in other values only where its session does not tell them.
+A statement for several tables runs once on the target. If it fills existing rows with values that differ in each run
+(`ddl.backfill`), such as UUID() or NOW(), the sources' own runs have given other values. For the statement of a single
+table, the run on the target has the time of the event. It gives other values only where that is not enough, as for
+UUID().
 """
 
 from __future__ import annotations
