@@ -1,14 +1,14 @@
 """Runs the steps of a statement's plan, and records each step together with the tables that it makes.
 
-One transaction records a step as done and updates the list of filled tables (`target.filled`). That list tells a reset
+One transaction notes a step as done and updates the list of filled tables (`target.filled`). That list tells a reset
 which tables the task has made. It must include those that statements of the log make: otherwise a reset would not
 remove them, and the copy that starts again would stop at their rows.
 
 | the process dies | then |
 |---|---|
 | before a step's table is recorded | nothing was done |
-| before CREATE TABLE, or after it and before the step is recorded | the table counts as found: a reset empties it |
-| before a RENAME or DROP is recorded | the next process records it |
+| before CREATE TABLE, or after it and before the step is noted | the table is on record as found: a reset empties it |
+| before a RENAME or DROP is noted | the next process notes it |
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 |---|---|
 | `door` | the login of a browser |
 | `endpoints` | the routes of the page |
-| `reader` | reads the state of the cluster for all browsers, and keeps two hours of it |
+| `reader` | the reader of the cluster's state for all browsers, with the last two hours of it |
 | `figures` | the figures that it reads, as frozen dataclasses |
 | `reported` | figures computed from the workers' reports |
 | `restored` | figures of the past that the workers have kept |
