@@ -7,11 +7,12 @@ asks:
   (first by default; each process counts for itself).
 * `UNSHARD_CRASH_MARKER=path` — only one process of all that share the path dies: the one that creates the file. The
   next run, with the same environment, goes on past the place.
-* `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names, whenever a test writes it, for whoever of all
-  that share it comes there next. That one takes it: the file is `path.pid` then, by its process id.
+* `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names; a test may write it at any time. The next
+  process to reach the place, of all that share the path, takes the order: it renames the file to `path.pid`, with its
+  process id.
 * `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
-* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. With
-  SIGKILL the processes between the two die as well, so that no JVM that outlives its driver runs the task again.
+* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. With SIGKILL,
+  all processes between the two are killed as well, so that a JVM that outlives its driver can't repeat the work.
 """
 
 from __future__ import annotations

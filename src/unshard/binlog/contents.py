@@ -1,4 +1,4 @@
-"""The contents of each event's body as named fields for display: no row images, and no validation.
+"""Decodes the body of each event type into named fields for display. Row images are not decoded, nothing is validated.
 
 A body that ends early raises Damaged, whatever its event. Layouts: MySQL's `libs/mysql/binlog/event`, MariaDB's
 `sql/log_event.h`; all integers are little-endian.

@@ -1,4 +1,4 @@
-"""Writes the GTIDs that the scanner has collected as text, for the index."""
+"""Formats GTIDs as text for the index, from the runs that the scanner has collected."""
 
 from __future__ import annotations
 

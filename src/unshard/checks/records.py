@@ -1,4 +1,4 @@
-"""Reads the target's records of a task's sources: whether a source starts from nothing, and whether in safe mode."""
+"""Reads the target's records of a task's sources: whether a source starts from scratch, and whether in safe mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `unshard`: its subcommands and exit codes. The subcommands of `ctl` are imported when one is called."""
+"""The command `unshard`: its subcommands, and its exit after an error. The commands of `ctl` are imported on demand."""
 
 from __future__ import annotations
 

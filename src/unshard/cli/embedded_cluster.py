@@ -1,8 +1,8 @@
 """A whole cluster within one process: a master over a store in memory, and a worker for each source.
 
-Nothing of the task's files is written to disk: they may hold secrets. What has to outlive the process stands in the
-target; the master's store only lets `unshard ctl` see and change what runs. Nobody is ever presumed dead here, so
-leases are as long as the process.
+Nothing of the task's files is written to disk: they may hold secrets. Durable state is kept in the target; the master's
+store only lets `unshard ctl` see and change what runs. Master and workers live and end together, so no worker is ever
+presumed dead, and a lease lasts as long as the process.
 """
 
 from __future__ import annotations

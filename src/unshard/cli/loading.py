@@ -1,4 +1,4 @@
-"""Imports the modules of a command without garbage collection; Ctrl-C ends the process at once meanwhile."""
+"""Turns garbage collection off while a program's modules are imported, and lets Ctrl-C end the process at once."""
 
 from __future__ import annotations
 

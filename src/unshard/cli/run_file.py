@@ -1,4 +1,4 @@
-"""The files that `unshard run` writes beside its log, by which `unshard ctl` finds the process.
+"""The files that `unshard run` writes beside its log, by which `unshard ctl` finds it.
 
 One says which run it is, when it ended and why. The other says where its API is: `unshard ctl` in that folder finds the
 run by it.

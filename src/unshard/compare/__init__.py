@@ -11,7 +11,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `run` | a whole comparison, wave by wave |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
-| `source_load` | the load on the sources, and the rests that limit it |
+| `source_load` | the limit on the load of the sources, by pauses between queries |
 | `progress_file` | the file from which an interrupted comparison goes on |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
 | `places` | the ends of the sources' binlogs, and the checkpoint of the target |

@@ -1,4 +1,4 @@
-"""Loads the sources of a comparison and its options for tables, from a task's files or another tool's."""
+"""The sources of a comparison, and the options for each table, from a task's files or from another tool's files."""
 
 from __future__ import annotations
 

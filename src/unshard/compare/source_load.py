@@ -1,8 +1,8 @@
-"""Limits the load that a comparison puts on the sources, by pauses between queries.
+"""Limits the load that a comparison puts on the sources, by pauses between its queries.
 
-After each query the comparison rests in proportion to the time of the query. A query keeps at most one core of its
-server busy, so a share of the time is at most that share of one core. What the sources were asked for since the last
-rest counts, as if one after the other.
+After each query the comparison pauses in proportion to the time of the query. A query keeps at most one core of its
+server busy, so a share of the time is at most that share of one core. Queries that ran in parallel since the last pause
+count as if they had run one after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks the keys of a file: renames old ones, drops empty ones, refuses unknown ones and names the nearest."""
+"""Checks a file's keys against the models: renames old ones, drops empty ones, and suggests a name for unknown ones."""
 
 from __future__ import annotations
 

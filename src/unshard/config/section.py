@@ -1,4 +1,7 @@
-"""The base class of every section of a file: a frozen model with DM's key names, and the annotations of its keys."""
+"""The base class of all config sections, a frozen model with DM's key names, and the markers that its keys can have.
+
+A marker says that a key is not supported yet, or that it is accepted and has no effect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration file of a worker."""
+"""The config file of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of `unshard ctl` that need no master: they find a task's records in the target through its task file.
+"""Commands that need no master: the task file shows where the task's records are. Imported only on demand.
 
 `check-task` runs the checks before a start and returns dmctl's answer.
 """

@@ -1,6 +1,6 @@
-"""Finds the `unshard run` processes of a folder through the files that they write beside their logs.
+"""Finds the `unshard run` processes of the current folder by the files beside their logs.
 
-A second file says which run it is and, once it is over, when it ended and why.
+One file of a run says where its API is. The other says which run it is and, once it is over, when it ended and why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The global options of `unshard ctl`, and the end of a command: its answer is shown, its exit code is set."""
+"""The common options of all `unshard ctl` commands, and the end of a command: its printed answer and its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of a master's answers on a terminal: one for each command, and the layouts that take few lines."""
+"""Formats a master's answers for a terminal: the layout of each command's answer, and the code of the short layouts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Replaces storage engines without transactions in statements by InnoDB, as the full migration does.
+"""Replaces storage engines without transactions by InnoDB in DDL statements, as the full load does.
 
-Rows that are rolled back elsewhere stay in a table without transactions, so that they could come twice
+When a transaction is rolled back, its rows stay in a table without transactions, so they could be written twice
 (`model.shape`).
 """
 

@@ -1,11 +1,11 @@
-"""Refuses statements on columns that a column mapping or an extracted column fills.
+"""Refuses DDL on tables whose rows hold values of a column mapping or of an extracted column.
 
 | statement | error |
 |---|---|
 | changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
-| renames a table so that its rows would carry other marks (another number, another text) | SYNC-018 |
+| renames a table so that its rows would get other values of this kind (another number, another text) | SYNC-018 |
 
-The rows on the target carry the old form, and no statement of the log writes them anew.
+The rows on the target keep their old values, and no statement of the log rewrites them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""A cache of trial runs: a statement that was tried on the same structures before is not run on copies again.
+"""Keeps the results of the latest DDL trials, so that no statement is tried twice on the same table structures.
 
-The structure that a statement leaves depends on the structures before it, the schema, the session and the statement's
-text. The tracker and the plan of the target's change ask for the same trial unless the target's table differs from the
-source's. A log that makes one small table after the other asks for the same trial under other names. A table's name
-decides nothing where neither the statement nor any structure has it in another place, as in the name of a constraint.
+A trial runs a statement on empty copies of its tables (`sandbox`), and shows the structure that the statement leaves.
+That depends on the structures before it, the schema, the session and the statement's text. The tracker and the plan of
+the target's change need the same trial, unless the target's table differs from the source's. A log that creates small
+tables, one after the other, needs the same trial under other names. So the name of a table is ignored, unless the
+statement or a structure also has it in another place, as in the name of a constraint.
 
-The texts contain the name of the scratch schema, and with it the number of the connection: on a new connection,
-perhaps to another server, all trials are run anew.
+The texts contain the name of the scratch schema, and with it the number of the connection. On a new connection, perhaps
+to another server, all trials are run again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Dumps whose snapshots all start under one lock, and dumps without a common snapshot (consistency `none`).
+"""Dumps whose snapshots all start under one lock (`lock`), and dumps without a common snapshot (`none`).
 
 The steps of a locked dump, in which `wait` is the barrier of all tasks:
 
     task 0: take the lock        all: wait
-    all: start the snapshot, touch every table of theirs, read tables that are not transactional
+    all: start a snapshot, touch each of their tables, read those that are not transactional
     task 0: read the location    all: wait
     task 0: unlock               all: read their chunks
 """

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, has-type, var-annotated, type-arg, no-any-return, misc"
-"""Writes row images that lack columns, or whose JSON documents are differences, into Arrow columns.
+"""The row sink for images that lack columns, or that hold only the differences of a JSON document.
 
 The columns of a `PartialSink` are those that its images have, before or after. A column that one image lacks is NULL in
 its row.

@@ -1,4 +1,6 @@
-"""Alters a target table so that it takes the rows of shards that differ: it gets every column that one of them has.
+"""Alters the target's table to accept the copies of shards whose structures differ: it gets every column of any copy.
+
+A copy is a source table as it was dumped.
 
 | the target's table, compared with a copy | what is done |
 |---|---|

@@ -1,4 +1,4 @@
-"""Writes the pieces of a dump file into the target, one transaction a piece, and translates the server's errors.
+"""Writes the pieces of a file into the target, in one transaction each, and translates the server's errors.
 
 A piece that the target refuses as too large is written in parts: a transaction and a checkpoint each, in the same
 order.

@@ -1,4 +1,4 @@
-"""Rotation of log files by size. The limits are DM's: 512 MB a file and seven days."""
+"""Rotates log files by their size. The limits are DM's: 512 MB a file and seven days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits, for ten seconds as DM does, until workers report the wanted stage of their subtasks."""
+"""Waits until subtasks have reached the requested stage, for ten seconds at most, as DM does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of a unit of the full migration; rates, sizes and times as text for people."""
+"""The progress of the dump and load units, and byte counts as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the characters that are equal under the target's collation and not under the source's, by asking both."""
+"""Finds the texts that a collation of the source and one of the target compare differently, by asking both servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the `Endpoint` that connections use from a user's description of a server."""
+"""Builds the `Endpoint` for connections from a server's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`binlog`: stores an operator, a user's instruction for one binlog position, in the target."""
+"""`binlog`: writes a binlog operator to the target, a user's instruction for one position of a task's binlog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shard-ddl-lock`: lists the locks of a task's sharding DDL, and stores a user's decision about one in the target."""
+"""`shard-ddl-lock`: lists the locks of a task's sharding DDL, and writes a user's unlock request to the target."""
 
 from __future__ import annotations
 

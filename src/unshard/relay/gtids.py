@@ -1,4 +1,7 @@
-"""Computes the GTID set at the end of the relay log: the list at a file's start, and the transactions after it."""
+"""Computes the GTID set at the end of the relay log.
+
+It is the set that a file lists near its start (PREVIOUS_GTIDS, or GTID_LIST of MariaDB), plus the transactions since.
+"""
 
 from __future__ import annotations
 

@@ -18,5 +18,5 @@ Nothing here asks a server.
 | `text` | a definition as SHOW CREATE TABLE |
 | `tidb` | definitions translated for TiDB |
 | `tidb_alter` | operations translated for TiDB |
-| `free_names` | names that columns and keys of one statement exchange |
+| `free_names` | an ALTER TABLE in which columns or keys take over each other's names |
 """

@@ -1,7 +1,8 @@
-"""Names that are exchanged between columns or keys within one ALTER TABLE, which TiDB can't do in one statement.
+"""Rearranges an ALTER TABLE in which columns or keys take over each other's names.
 
 MySQL and MariaDB assign all new names of a statement at once. TiDB checks each change against the table from before the
-statement, and refuses a name that is taken there (errors 1060 and 1061), so such names change in two turns.
+statement, and refuses a name that is taken there (errors 1060 and 1061). So a name that passes to another column or
+key is freed first.
 """
 
 from __future__ import annotations

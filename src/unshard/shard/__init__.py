@@ -10,7 +10,7 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `group` | the tables of one source that are routed to one target table |
 | `group_keeper` | all groups of a subtask |
 | `lock_keeper` | the DDL locks of a target table, over all sources |
-| `show` | the waiting statements in `query-status` and `shard-ddl-lock` |
+| `show` | the pending DDL in `query-status` and `shard-ddl-lock` |
 | `merged_table` | a merged table of optimistic mode, and the decision about its next change |
 | `merged_record` | the record from which it decides |
 | `merged_parts` | the values in the record: shards, requests, changes |

@@ -1,6 +1,6 @@
-"""The structure under which the target takes a shard's rows after a user has skipped the shard's statement. Pure.
+"""Computes the structure in which the target takes a shard's rows after a user has left out the shard's DDL. Pure.
 
-It is the shard's own structure, except for what has no join with those of the target and the other shards:
+It is the shard's own structure, except for what can't be joined with those of the target and the other shards:
 
 | in the shard | in the structure |
 |---|---|

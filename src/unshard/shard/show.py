@@ -1,4 +1,4 @@
-"""Pending sharding DDL for `query-status` and `shard-ddl-lock`: for whom it waits, since when, and the remedy."""
+"""The pending DDL in `query-status` and `shard-ddl-lock`: what waits, for whom, since when, and the remedy."""
 
 from __future__ import annotations
 

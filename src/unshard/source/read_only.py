@@ -1,7 +1,7 @@
-"""Makes a source read-only, or locks its tables for some seconds, and undoes either.
+"""Makes a source refuse writes, by setting it read-only or by locking its tables, and undoes that.
 
-A read-only source has `read_only` set, and `super_read_only` where the server has it. A locked source takes no writes
-for some seconds at most.
+A read-only source has `read_only` set, and `super_read_only` where the server has it. A locked source refuses writes
+for a few seconds at most.
 """
 
 from __future__ import annotations

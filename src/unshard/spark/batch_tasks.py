@@ -1,4 +1,4 @@
-"""The Spark tasks of a batch: one share of its partitions, or the two sides of the shuffle.
+"""The Spark tasks of a batch, as worker processes run them: a share without a shuffle, or one side of a shuffle.
 
 A worker process imports this module and what it needs, and nothing that plans a batch or starts a job
 (`spark.daemon`).

@@ -1,10 +1,10 @@
-"""Runs statements that write an ENUM's error value: number 0, an empty text that is not one of its members.
+"""Runs statements that write the error value of an ENUM: index 0, an empty text that is not one of its members.
 
-A strict session refuses such a statement in whatever form it writes the value. So it is run in a session that is not
-strict, and counts only where the server warns of nothing else.
+Strict mode refuses such a statement in whatever form it writes the value. So the statement is run without strict mode,
+and its result counts only if the server warns of nothing else.
 
-TiDB does not say which column of an UPDATE a warning is about. There the statement is run twice. The first run is in a
-strict session, without the error values, and is rolled back; it shows that all other values are accepted unchanged.
+TiDB does not say which column of an UPDATE a warning is about. There the statement is run twice. The first run is in
+strict mode, without the error values, and is rolled back. It shows that all other values are accepted unchanged.
 """
 
 from __future__ import annotations

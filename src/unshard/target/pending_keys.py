@@ -1,4 +1,4 @@
-"""Keys that differed when continuous validation compared them, and that it will compare again."""
+"""Keys that differed when continuous validation last compared them, and that are not decided yet."""
 
 from __future__ import annotations
 

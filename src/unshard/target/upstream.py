@@ -1,8 +1,8 @@
-"""Stores in the target which server a source's binlog names belong to.
+"""The identity of the server to which a source's binlog names belong, recorded in the target.
 
-They are the names in its checkpoint, its open batch and its prepared transactions. The server is recorded at a task's
-first contact with its source. It changes in the transaction that translates those names when the source has failed over
-to another server.
+Binlog names are in the source's checkpoint, its open batch and its prepared transactions. The server is recorded at a
+task's first contact with its source. The record changes when the source has failed over to another server, in the
+transaction that translates those names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For tests: blocks a batch by locking rows, and finds out whether a statement waits for a lock."""
+"""For tests: holds up a running batch by locking rows, and detects whether a statement waits for a lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first comparison of keys that batches have changed: finds those whose rows differ between source and target."""
+"""The first comparison of the keys that batches have changed: finds those whose rows differ on source and target."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Compares keys that differed again and again, while the task runs, until each is known to be equal or not.
+"""Re-checks keys that differed, until each is found equal or different: `compare.chase`, repeated while the task runs.
 
-A key is looked at again once the target has all that the source had at the look before. The caller records what is
-settled.
+A key is checked again once the target has everything that the source had at the check before. The caller records the
+keys that are decided.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores whether the rows of a key are equal, and asks other sources of the task for rows of a merged table."""
+"""Stores the validation result of each key, and exchanges questions about rows of merged tables with other sources."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@
 | `audit` | the audit log |
 | `audit_names` | the names in a request that it writes |
 | `leader` | requests passed on to the leader |
-| `answers` | answers with errors, lists and results of verbs |
+| `answers` | responses with errors, lists and results of commands |
 | `observe` | `/metrics`, settings, the log level |
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
 | `links` | the calls between masters and workers |
-| `worker_app` | the routes of a worker |
+| `worker_app` | the HTTP endpoints of a worker |
 """

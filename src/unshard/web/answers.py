@@ -1,7 +1,7 @@
-"""Builds HTTP responses: errors, lists, and the answers of commands.
+"""Builds the responses to HTTP requests: errors, lists and results of commands.
 
-The answer to an error has both of DM's forms in one, and never the caller's data. In REST a list has its length, and a
-verb that refuses becomes an error of HTTP.
+The response to an error has both of DM's formats in one, and never the caller's data. In REST a list has its length,
+and a command that refuses becomes an HTTP error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the names in a request that the audit log writes. Nothing else of a request's body is written there."""
+"""Extracts the names in a request for the audit log. Nothing else of a request's body is written there."""
 
 from __future__ import annotations
 

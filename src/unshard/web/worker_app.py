@@ -1,4 +1,4 @@
-"""HTTP endpoints of a worker, for its master (`WorkerLink`). They decide nothing."""
+"""The HTTP endpoints of a worker, for its master: they pass the requests to a `WorkerLink`."""
 
 from __future__ import annotations
 

@@ -5,22 +5,22 @@
 | `agent` | the worker: heartbeats to the master, and the orders in the answers |
 | `source_worker` | one source: the relay and the subtasks that the orders ask for |
 | `refused_subtask` | orders that can't be read, and the subtasks that report it |
-| `subtask_runner` | one subtask with its thread, from order to order |
+| `subtask_runner` | one subtask with its thread, run by the master's orders |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
 | `source_facts` | facts of a source before a start: its tables by the rules |
 | `source_traits` | settings of a source on which statements depend |
-| `source_clock` | the source's own clock |
+| `source_clock` | the conversion of a source's local times to UTC |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |
 | `purging` | the deletion of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
 | `stages` | the stages of a subtask, and the events between them |
-| `status` | a reading of a subtask |
+| `status` | a status snapshot of a subtask |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |
-| `copied_tables` | the tables of a subtask's copy as reported last |
+| `copied_tables` | the full-load progress of a subtask's tables, as last reported |
 | `metrics` | samples for `/metrics` |
 """

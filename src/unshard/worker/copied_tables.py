@@ -1,6 +1,6 @@
-"""The progress of each table of the full migration as it was reported last.
+"""The full-load progress of a subtask's tables, as it was last reported.
 
-Each change has a revision, so that who asks again gets only what is new.
+Each change has a revision, so that a caller gets only what is new since its last call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deletes a source's relay files, except for those that its subtasks still need."""
+"""Deletes a source's relay files, except those that its subtasks, running or not, still need."""
 
 from __future__ import annotations
 

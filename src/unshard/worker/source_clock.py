@@ -1,4 +1,4 @@
-"""Converts local times of a source's time zone to UTC, by asking the source."""
+"""Converts a local time of the source's time zone to UTC, by asking the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of a subtask: which unit runs, and how far it is."""
+"""A status snapshot of a subtask: the running unit and its progress."""
 
 from __future__ import annotations
 

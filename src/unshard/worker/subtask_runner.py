@@ -1,7 +1,7 @@
-"""Runs one subtask in a worker: its stages, its thread, and the orders of the master.
+"""Runs one subtask of a worker in a thread: carries out the master's orders and drives the stage state machine.
 
-Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
-durable. Whatever ends the thread is noticed here, and decides the stage.
+Every run builds the subtask again from its config. So a resume begins at what is durable, as a restart of the process
+does. Whatever ends the thread is noticed here, and decides the stage.
 """
 
 from __future__ import annotations

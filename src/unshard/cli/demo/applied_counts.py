@@ -1,7 +1,7 @@
-"""Counts the row changes that a target has applied, from its binlog or from the versions of its rows.
+"""Counts how often each change was applied to the target, from the history that the target itself keeps.
 
-A MariaDB has its record in its binlog. A TiDB has none; there the record is the versions of each row and of the
-receipts.
+A MariaDB keeps this history in its binlog. A TiDB has no binlog; there the history is the versions of each row and of
+the receipts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Converts a column's values to one representation, whatever server and type they come from. Arrow in, Arrow out.
+"""Converts column values to a canonical form, whatever server and type they come from. Arrow in, Arrow out.
 
-Values are read by `dump.read`, so that most are alike already. The remaining differences, by the columns that are
+Values are read by `dump.read`, so most are alike already. The remaining differences, by the columns that are
 compared:
 
 | columns | form |

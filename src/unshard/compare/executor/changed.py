@@ -1,7 +1,7 @@
-"""Spark task: compares for the first time the rows of keys that a source table has changed.
+"""Spark task: the first comparison of keys that a source table has changed, to find those whose rows differ.
 
-Most keys are right by then, so rows are only hashed; those that differ are looked at again (`look.py`). The source is
-read first: a row that is equal then was right in the target when it was read there.
+Most keys are right by then, so only hashes of their rows are compared; keys that differ are compared again (`look.py`).
+The source is read first: a row that proves equal was right in the target when it was read there.
 """
 
 from __future__ import annotations

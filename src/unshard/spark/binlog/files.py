@@ -1,4 +1,4 @@
-"""A folder of binlog files that is followed while it grows, in ranges of whole transactions.
+"""Tails a folder of binlog files as one log.
 
 The log is cut into ranges of whole transactions.
 """

@@ -1,6 +1,6 @@
-"""Step *merge*: cut ordered changes into chunks of statements, with many rows a statement where the effect is the same.
+"""Step *merge*: cuts ordered changes into chunks of statements, many rows to a statement if the result is the same.
 
-| change | statement | rows a statement |
+| change | statement | rows per statement |
 |---|---|---|
 | INSERT | `INSERT INTO … VALUES (…),(…)` | many |
 | INSERT of some columns | `INSERT INTO … SET …` | one |

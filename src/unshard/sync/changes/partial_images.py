@@ -1,12 +1,12 @@
-"""Steps *map* and *encode* for row images that lack columns: one statement a row, with the columns that are there.
+"""Steps *map* and *encode* for row images that lack columns: one statement per row, of the columns that are present.
 
 | images | becomes |
 |---|---|
 | INSERT | INSERT of the present columns, and of the source's own default for each absent one |
-| UPDATE | UPDATE of the columns present after, in the row with the key before |
-| DELETE | DELETE by the key before |
+| UPDATE | UPDATE of the columns of the image after, in the row with the key of the image before |
+| DELETE | DELETE by the key of the image before |
 
-If the image before lacks the target's key, or a default is no constant, the batch stops before any of it (or of its
+If the image before lacks the target's key, or a default is not a constant, the batch stops before any of it (or of its
 slice) is applied. Every table of such a batch is ordered (`sync.planning.table_plans`).
 """
 

@@ -1,4 +1,4 @@
-"""The positions of a source that are read, applied and durable, and whether the outcome of a commit is unknown."""
+"""The progress of one source: its read, applied and durable positions, and a batch that may be applied in part."""
 
 from __future__ import annotations
 

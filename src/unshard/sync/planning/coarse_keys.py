@@ -1,7 +1,7 @@
-"""Refuses safe mode where a unique key's collation treats more texts as equal on the target than on the source.
+"""Refuses safe mode for unique keys whose collation on the target treats more texts as equal than the source's.
 
 Safe mode writes a row by REPLACE, which removes any other row that has an equal value in a unique key. Two rows of the
-source may have such values there: one of them would be lost without a word.
+source may have values that are equal there: one of the rows would be lost without an error.
 """
 
 from __future__ import annotations

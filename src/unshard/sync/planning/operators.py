@@ -1,4 +1,4 @@
-"""`binlog skip` for row changes, on the driver: selects the changes that a batch leaves out.
+"""Binlog operators for row changes, on the driver: which changes they exclude, and the plan of a batch without them.
 
 | the process dies | then |
 |---|---|

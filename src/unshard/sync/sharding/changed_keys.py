@@ -1,4 +1,4 @@
-"""Reads the keys, as the target has them, of row changes in the log. For `sync/sharding/moved_rows.py`."""
+"""Reads the target keys of row changes from the log. For `sync/sharding/moved_rows.py`; nothing is written."""
 
 from __future__ import annotations
 

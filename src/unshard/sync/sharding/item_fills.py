@@ -1,8 +1,9 @@
 """Plans the values that each source writes into its own rows after a DDL of a merged table.
 
-Some statements fill the rows that a table has with values that differ from run to run, such as UUID() or NOW()
-(`ddl.backfill`). The target runs a statement for several tables once, so each source then writes the values of its own
-run. Where the target has one table only, that is needed for values that the statement's session does not determine.
+A statement for several tables runs once on the target. If it fills existing rows with values that differ in each run
+(`ddl.backfill`), such as UUID() or NOW(), the sources' own runs have given other values. For the statement of a single
+table, the run on the target has the time of the event. It gives other values only where that is not enough, as for
+UUID().
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Registers a source's shards in the merged tables of optimistic mode, and takes them out again.
+"""Registers a source's shards in the merged tables of optimistic mode, at a start or before a load, and removes them.
 
-`merged` are the merged tables as last loaded. What is done is decided in the transaction that writes it (`step`).
+`merged` are the merged tables as last loaded. Each decision is made in the transaction that writes it (`step`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides what becomes of changes of a key that several shards have had. Pure.
+"""Decides for each change of a key, if several shards have changed the key, whether the target gets it. Pure.
 
 The target gets the changes that waited for a DDL after changes of other shards that come later in the log. Keys of
 shards are distinct, so this matters only where a row has moved to another shard under its key: the target then has the

@@ -1,17 +1,18 @@
-"""Searches the log, before a re-sync begins, for rows that moved between shards while a sharding DDL waited.
+"""Searches the log, before a re-sync, for rows that moved between shards while a sharding DDL waited.
 
-The re-sync applies the changes that waited after changes of free tables that come later in the log (`changed_keys`).
-The log shows which keys both have changed; it is kept from where the first table's changes began to wait, and is read
-once more. First the hashes of all keys show whether two tables have changed one key. Where no row has moved, none is
-found, and that is all. Otherwise the changes of those keys show which ones the re-sync must leave out. With several DDL
-in flight the hashes are kept, if they are not too many, and the next look goes on where this one ended.
+When the re-sync applies the changes that waited, the target has changes of unblocked tables that come later in the log
+(`changed_keys`). The log shows which keys both have changed. It is kept from where the first table's changes began to
+wait, and is read once more. First the hashes of all keys show whether two tables have changed one key. If no row has
+moved, there is no such key, and the search is over. Otherwise the changes of those keys show which ones the re-sync
+must leave out. With several DDL in flight the hashes are kept, if they are not too many, and the next search continues
+where this one ended.
 
 | what can't be read, or has a key that can't be compared | exactly once | where a row would be overwritten unseen |
 |---|---|---|
-| changes of a table | logged, and not looked through: the target refuses a second row of a key | SHARD-032 |
-| the same, with `binlog skip` for the position that SHARD-032 names | | logged, and not looked through |
+| changes of a table | logged, and not searched: the target refuses a second row of a key | SHARD-032 |
+| the same, with `binlog skip` for the position that SHARD-032 names | | logged, and not searched |
 
-If the process dies: only a batch that leaves changes out has this on record; the next process finds the same again.
+If the process dies, the next one finds the same again. Only a batch that leaves changes out has a record of it.
 """
 
 from __future__ import annotations

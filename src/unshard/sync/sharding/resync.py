@@ -1,8 +1,8 @@
-"""The re-sync: reads again the changes that waited for a sharding DDL, and applies those of the group's tables.
+"""The re-sync: reads the log again from where a sharding DDL blocked tables, and applies the changes that waited.
 
-A batch takes as many stretches of rows as fit, and passes over the statements and other rows between them: of each
-table it applies what lies in the table's window. So a DDL that shards meet one by one, with rows between, costs one
-batch and not one a shard.
+A batch takes as many ranges of rows as fit, and passes over the statements and other rows between them. Of each of the
+group's tables it applies the changes in the table's window, a range of positions. So a DDL that the shards reach one by
+one, with rows between, costs one batch and not one batch per shard.
 
 | the process dies | then |
 |---|---|

@@ -1,8 +1,9 @@
-"""Records in the target which tables of a source go to which target table, for the other sources of the task.
+"""Declares in the target, for the other sources of the task, which tables of a source belong to each target table.
 
-A duplicate key in a merged table may be caused by changes that wait for a sharding DDL (`held_clash`). When a row moves
-under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT before the DELETE. It
-can't be put right here: the new row has the old structure, which the target loses before the old row may be deleted.
+A duplicate key in a merged table may be caused by changes that wait for a sharding DDL (`held_clash`). This happens
+when a row moves, with its key, from a shard whose changes wait to a shard that is free: the target gets the INSERT
+before the DELETE. The order can't be put right here: the new row has the old structure, which the target loses before
+the old row may be deleted.
 """
 
 from __future__ import annotations

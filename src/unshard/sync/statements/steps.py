@@ -1,7 +1,8 @@
-"""Runs the steps of a statement's plan. Each is recorded with what it changes in the list of filled tables.
+"""Runs the steps of a statement's plan, and records each step together with the tables that it makes.
 
-That record (`target.filled`) tells a reset which tables the task has made. Without those that statements of the log
-make, a reset would not remove them, and the copy that begins anew would stop at their rows.
+One transaction notes a step as done and updates the list of filled tables (`target.filled`). That list tells a reset
+which tables the task has made. It must include those that statements of the log make: otherwise a reset would not
+remove them, and the copy that starts again would stop at their rows.
 
 | the process dies | then |
 |---|---|

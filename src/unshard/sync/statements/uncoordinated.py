@@ -1,4 +1,4 @@
-"""Statements that a sharding group does not coordinate, and their effect on the group."""
+"""Statements that wait for no other table, and what sharding groups need to know of them."""
 
 from __future__ import annotations
 

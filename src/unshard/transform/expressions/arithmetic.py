@@ -1,4 +1,4 @@
-"""Exact arithmetic in expressions: an operation that may leave the server's range is refused before any row."""
+"""Exact arithmetic. A calculation that could overflow on the server is refused, so that no row causes an error."""
 
 from __future__ import annotations
 

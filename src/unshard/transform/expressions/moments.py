@@ -1,4 +1,4 @@
-"""Dates and times in expressions: literals in the representation of a column, and functions such as YEAR()."""
+"""Dates and times in expressions: literals converted to the format of a column, and functions that extract a part."""
 
 from __future__ import annotations
 

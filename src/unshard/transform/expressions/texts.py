@@ -1,10 +1,11 @@
-"""Compares texts by a collation: by code point for `_bin`, and only plain texts for collations that fold.
+"""Compares texts as a collation does: by code point for `_bin`, and by *plain* texts for collations that fold.
 
-`folds.json` has, for a collation that folds, the *plain* text to which each character is equal, if there is one: of
-printable ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and MySQL, which
-agree; `tests/support/folds.py` makes it and tests compare it with the servers. Characters that stand for several, or
-that a collation ignores, are in it; those that are equal to no plain text become `NO_PLAIN`. Contractions (a weight for
-two characters together) never have the weight of a plain character.
+A collation folds if it treats different characters as equal. `folds.json` has, for such a collation, the plain text to
+which each character is equal, if there is one. A plain text is made of printable ASCII and the Han characters from
+U+4E00 to U+9FA5. The file was read from WEIGHT_STRING of MariaDB and MySQL, which agree; `tests/support/folds.py` makes
+it, and tests compare it with the servers. Characters that stand for several, or that a collation ignores, are in it.
+Characters that are equal to no plain text become `NO_PLAIN`. Contractions (a weight for two characters together) never
+have the weight of a plain character.
 """
 
 from __future__ import annotations

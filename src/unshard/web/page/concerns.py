@@ -1,4 +1,4 @@
-"""Derives from the figures of a cluster what needs a user's attention. Pure."""
+"""Derives warnings from the figures of a cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of the full migration by table on the web page, updated while a user looks at it."""
+"""The full load's progress by table on the page, updated from the workers' changes while a user watches the task."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The login of a browser: a token is exchanged for a cookie; changes need a CSRF token.
+"""The login of a browser: a form that exchanges an API token for a cookie, and a CSRF token for changes.
 
-An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API takes no cookie.
+An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API accepts no cookie.
 """
 
 from __future__ import annotations

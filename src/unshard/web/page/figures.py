@@ -1,4 +1,4 @@
-"""The figures of a cluster that the web page shows, as frozen dataclasses. None is "unknown"."""
+"""The figures of a cluster on the page, as frozen dataclasses. None means unknown. `reported` computes them."""
 
 from __future__ import annotations
 

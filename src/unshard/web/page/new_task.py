@@ -1,4 +1,4 @@
-"""The form for a new task: builds the text of a task file from the basic keys, then shows, checks or starts it."""
+"""The form for a new task: its basic keys become the text of a task file, which is shown, checked or started."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reads the cluster's state once for all browsers, and keeps the last two hours of the readings.
+"""Reads the state of the cluster once for all browsers, and keeps what it read in the last two hours.
 
-The workers are asked what they know; neither a source nor the target is asked anything. A master that begins to lead
-gets the two hours from the workers.
+Only the workers are queried, for what they already know; neither a source nor the target is. A master that becomes the
+leader gets the two hours from the workers.
 """
 
 from __future__ import annotations

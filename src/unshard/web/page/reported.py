@@ -1,4 +1,4 @@
-"""Computes the figures of the web page from the workers' answers to `query-status`. Pure."""
+"""Computes the page's figures of a cluster from the workers' reports, in the format of `query-status`. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The routes page of a task: a diagram of its routes, the tables of a route, and the rules that decide about one table.
+"""The routes page of a task: the diagram, the tables behind each arrow, and the rules that decide about one table.
 
-The names of the tables are asked of the sources now and then, for all pages.
+The names of the tables are read from the sources from time to time, once for all browsers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`/api/v1/cluster`: the masters, the workers, and the addresses of the monitoring tools."""
+"""`/api/v1/cluster`: the masters and workers, and the addresses of Grafana, Prometheus and the alert manager."""
 
 from __future__ import annotations
 
