@@ -170,3 +170,18 @@ def test_statements_that_found_no_table_have_no_effect(
     for (name,) in left:
         table = TableName(schema, str(name))
         assert_equal([(source_server, table)], (target_server, table))
+
+
+def test_what_the_target_lacks_is_not_dropped(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    schemas = (schema, f"{schema}_2")
+    for one in schemas:
+        source_server.run(f"CREATE DATABASE {one}", f"CREATE TABLE {one}.t (id INT PRIMARY KEY)")
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, schemas).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        target_server.run(f"DROP TABLE {schema}.t", f"DROP DATABASE {schema}_2")
+        source_server.run(f"DROP TABLE {schema}.t", f"DROP DATABASE {schema}_2", f"CREATE TABLE {schema}.u (id INT)")
+        run.catch_up()
+    assert target_server.query(f"SHOW TABLES FROM {schema}") == [("u",)]

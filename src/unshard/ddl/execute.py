@@ -33,6 +33,9 @@ NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3
 """Error numbers with which TiDB refuses a statement, or a part of one, that it does not support."""
 
 
+_DROPS = (StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE)
+
+
 class Jobs(Protocol):
     """The DDL jobs of a TiDB target (`target.ddl_jobs`), which outlive the session that began them."""
 
@@ -101,8 +104,8 @@ def _run_as_job(
             raise _conflict(intent, step, actual)
     if step.kind is StatementKind.CREATE_TABLE and _is_there(connection, step):
         return
-    if step.kind is StatementKind.DROP_TABLE and not any(structures(connection, step).values()):
-        return  # a DROP of several tables is logged even if the source lacks one of them
+    if step.kind in _DROPS and not any(structures(connection, step).values()):
+        return  # a DROP of several tables is logged even if the source lacks one of them; a copy may not have a schema
     reach("ddl-execute-before")
     try:
         with event_session(connection, step.context, step.kind, step.statement):
