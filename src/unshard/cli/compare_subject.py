@@ -1,4 +1,4 @@
-"""The ends of a comparison, as the files of a task or of sync-diff-inspector name them."""
+"""The sources and the target of a comparison, from a task's files or a sync-diff-inspector config file."""
 
 from __future__ import annotations
 

@@ -17,5 +17,5 @@
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `checkpoint` | the progress of each file, stored in the target |
-| `seen_states` | the progress of the load, for the status |
+| `seen_states` | the progress of the load, read from its checkpoint and cached for the status |
 """

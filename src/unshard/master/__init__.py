@@ -19,7 +19,7 @@
 | `relays` | relay logs: started, stopped, paused, purged |
 | `members` | masters and workers: listed, removed; the leader evicted |
 | `records` | a task's records in its target, changed by a user |
-| `liveness` | the liveness of workers |
+| `liveness` | the liveness of workers, by their heartbeats |
 | `scheduler` | the assignment of sources to workers |
 | `orders` | the orders that a worker gets, computed from the state |
 | `status` | `query-status`: the workers' reports, and a summary in one word |

@@ -1,6 +1,7 @@
-"""The liveness of workers.
+"""The liveness of workers, by their heartbeats.
 
-The leader takes for alive whose beats it receives itself: in memory, for a new leader begins anew.
+The leader considers a worker alive if it has itself received a heartbeat recently. The heartbeats are kept in memory
+only, because a new leader starts without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The validator of a subtask, which is built once the task's settings, the target's record or a verb want one."""
+"""The validator of a subtask, created on demand.
+
+It is created if the task's settings or the record in the target ask for validation, or as soon as a command does.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `server` | the server: socket, TLS, limits of a request, stop |
+| `server` | the server: socket, TLS, request limits, graceful stop |
 | `tls` | TLS between the processes of a cluster |
 | `alive` | whether a process answers at all |
 | `tokens` | the caller of a request |

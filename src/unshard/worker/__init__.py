@@ -8,7 +8,7 @@
 | `subtask_runner` | one subtask with its thread, from order to order |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
-| `source_facts` | facts of a source before a start: its tables by the rules |
+| `source_facts` | the tables of a source at a start, and the rules checked against them |
 | `source_traits` | settings of a source on which statements depend |
 | `source_clock` | the source's own clock |
 | `engine` | the one Spark session of the process |

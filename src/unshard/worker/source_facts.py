@@ -1,4 +1,4 @@
-"""Facts of a source before anything is done: the effect of its rules on the present tables."""
+"""Reads the tables that a source has when a task starts, and checks the task's rules against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event filter for statements: it judges each operation by the operation's event and tables."""
+"""The event filter for DDL statements: decides about each operation by its event type, its tables and its text."""
 
 from __future__ import annotations
 
