@@ -1,4 +1,4 @@
-"""Writing that survives a power cut: temporary name, fsync, rename."""
+"""Durable, atomic writes of files: temporary name, fsync, rename."""
 
 from __future__ import annotations
 

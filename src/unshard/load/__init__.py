@@ -13,7 +13,7 @@
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
-| `parts` | the parts of a piece that is too large for the target |
+| `parts` | a piece that is too large for the target, divided into parts |
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `checkpoint` | the progress of each file, stored in the target |

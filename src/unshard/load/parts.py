@@ -1,4 +1,4 @@
-"""Parts of a piece: how one that the target refuses as too large is divided, and what is left of it after a crash.
+"""Divides a piece of the load that the target refuses as too large, and finds what is left of it after a crash.
 
 Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
 """

@@ -2,8 +2,8 @@
 
 | module | contents |
 |---|---|
-| `service` | the master: one method for each verb, heartbeats, the leader's loop |
-| `election` | the election of the leader |
+| `service` | the master: one method for each command, heartbeats, the leader's main loop |
+| `election` | the election of the leader, by a lease in the store |
 | `store` | the store: SQLite, or a database that several masters share |
 | `tables` | the tables of the store, and their versions |
 | `state` | the contents of the store as one frozen value |

@@ -1,4 +1,4 @@
-"""Computes from the state what a worker is to do. Pure."""
+"""Computes a worker's orders from the cluster's state. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of every task in a worker process of Spark: wait for the other tasks, report counts, settle memory."""
+"""What all Spark tasks need in their Python worker process: a barrier, counters, less garbage collection."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 | module | contents |
 |---|---|
 | `unit` | the loop, which decides what comes next |
-| `source_log` | the relay log as work: the next rows or statement |
+| `source_log` | the relay log turned into work: the next rows or statement |
 | `rows` | one batch of rows: planned, stored, run, closed |
 | `planning` | from a range of the log to the plan of a batch |
 | `batch` | the plan of a batch, its stored form, its counts and limits |

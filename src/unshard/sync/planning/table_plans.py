@@ -1,4 +1,4 @@
-"""Steps *filter* and *route* as far as names decide: which tables a batch takes."""
+"""The part of steps *filter* and *route* that depends on names: selects and plans the tables of a batch."""
 
 from __future__ import annotations
 

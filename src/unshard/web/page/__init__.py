@@ -11,15 +11,15 @@
 | `trends` | the lag of each task over the last hour |
 | `step_times` | the times of a batch's steps over two hours |
 | `concerns` | what is not fine in the figures |
-| `verdict` | the headline: a sentence for each of these |
+| `verdict` | the headline: a sentence for each problem |
 | `copying` | the copy by table |
-| `log_watch` | the newest lines of the log |
+| `log_watch` | the newest log lines of the processes of a task |
 | `validation` | the rows that continuous validation finds to differ |
 | `route_reader` | the screen of a task's routes |
 | `routes` | the picture of a task's routes |
 | `new_task` | a new task by a form |
 | `draft` | a draft that changes a task |
 | `actions` | the verbs that a user can run, with their forms |
-| `screens` | the screens of one snapshot, and the stream of updates |
+| `screens` | the screens, rendered from a snapshot of the state, and the stream of updates |
 | `render` | the templates |
 """

@@ -1,4 +1,4 @@
-"""The screens of one snapshot, and the stream that announces the next one."""
+"""Renders the screens of the web page from a snapshot of the cluster's state, and streams an event for each new one."""
 
 from __future__ import annotations
 
