@@ -18,7 +18,7 @@
 | `binlog` | `unshard binlog show`: the events of a binlog or relay file |
 | `binlog_lines` | the events of a binlog file as lines or as JSON |
 | `comparing` | the flags of `compare` and `cutover` |
-| `compare` | `unshard compare`: rows of the sources and of the target |
+| `compare` | `unshard compare`: rows of the sources compared with those of the target |
 | `compare_subject` | the sources and the target of a comparison, from a task's files or from another tool's |
 | `cutover` | `unshard cutover`: the guided end of a migration |
 | `monitoring` | `unshard metrics`: dashboard, alert rules, list of metrics |

@@ -1,4 +1,4 @@
-"""A whole comparison, on the driver: ranges in waves of Spark tasks, the next wave cut while one is compared."""
+"""Runs a whole comparison on the driver: waves of Spark tasks compare ranges, while the next ranges are determined."""
 
 from __future__ import annotations
 

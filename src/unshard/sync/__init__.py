@@ -16,7 +16,7 @@
 | `statements` | the parts of that: a statement read, refused, recorded, its values set |
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
-| `operate` | operators at a start and at a stop |
+| `operate` | binlog operators when a source starts and stops |
 | `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

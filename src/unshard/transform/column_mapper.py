@@ -1,4 +1,4 @@
-"""Chooses the column mapping of each table by the rules of a source, and computes its high bits from names."""
+"""Selects the column mapping of each table, and computes the high bits of `partition id` from the table's names."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 | `validator` | the thread of one source's validator, and its status |
 | `tables` | the plan of how the tables are compared |
 | `first_look` | a first look at the keys that batches have changed |
-| `full_load` | the rows of the full load, compared range by range |
+| `full_load` | the rows of the full load, validated range by range |
 | `judge` | keys that differed, looked at until each is decided |
 | `verdicts` | verdicts on record, and questions between the sources |
 """

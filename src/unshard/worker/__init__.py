@@ -20,7 +20,7 @@
 | `status` | a reading of a subtask |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
-| `report` | readings in the API's forms |
+| `report` | the status of subtasks and relays in the API's format |
 | `copied_tables` | the tables of a subtask's copy as reported last |
 | `metrics` | samples for `/metrics` |
 """

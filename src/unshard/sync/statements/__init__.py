@@ -9,6 +9,6 @@
 | `uncoordinated` | statements that wait for no other table, as sharding groups see them |
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the record of tables that they make |
-| `backfill` | values of the source set into rows after an ALTER TABLE |
+| `backfill` | values that an ALTER TABLE generated in the source, copied to the target |
 | `tracked_tables` | the tables at the current position, for the next checkpoint |
 """

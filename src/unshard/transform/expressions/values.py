@@ -1,4 +1,4 @@
-"""The value of a part of an expression: its kind, known before any row is seen, and how it is evaluated."""
+"""The nodes of a compiled expression: the kind of each value, known before any row is read, and its evaluation."""
 
 from __future__ import annotations
 
