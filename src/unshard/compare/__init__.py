@@ -15,7 +15,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `progress_file` | the progress file, from which an interrupted comparison resumes |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
 | `places` | the ends of the sources' binlogs, and the task's checkpoint in the target |
-| `chase` | the repeated look at keys that differ, until each is decided |
+| `chase` | the repeated comparison of keys that differ, until each is decided |
 | `last_change` | the last change of a row in the relay log |
 | `result` | the result: differences by key, a verdict for each table and for all |
 | `report` | the result as text and as Parquet |

@@ -15,6 +15,6 @@
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
-| `links` | the calls between masters and workers |
+| `links` | the HTTP clients between masters and workers |
 | `worker_app` | the routes of a worker |
 """

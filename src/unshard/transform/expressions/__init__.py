@@ -7,7 +7,7 @@
 | `compile` | a tree compiled for a table, and checked |
 | `values` | the nodes of an expression: kind and evaluation |
 | `moments` | dates and times: literals, and their parts |
-| `compare` | comparisons of two values |
+| `compare` | comparisons of two values by the server's rules |
 | `texts` | comparisons of texts by a collation |
 | `arithmetic` | calculations with exact numbers |
 """

@@ -1,4 +1,4 @@
-"""Comparisons of two values as the server makes them: in one of their forms, or refused."""
+"""Compares two values by the server's rules of type conversion, or refuses if the result might not be the server's."""
 
 from __future__ import annotations
 

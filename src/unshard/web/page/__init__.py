@@ -7,7 +7,7 @@
 | `reader` | one reader of the cluster's state for all browsers |
 | `figures` | the figures that it reads, as frozen values |
 | `reported` | figures made of the workers' reports |
-| `restored` | figures of the past that the workers have kept |
+| `restored` | figures of the past that the workers have kept, after a change of the leader |
 | `trends` | the lag of each task over the last hour |
 | `step_times` | the times of a batch's steps over two hours |
 | `concerns` | what is not fine in the figures |

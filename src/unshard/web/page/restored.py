@@ -1,4 +1,4 @@
-"""The past of a cluster whose leader is new: the workers have kept the figures of their tasks. Pure."""
+"""Restores the charts' past after a change of the leader, from the figures that the workers have kept. Pure."""
 
 from __future__ import annotations
 
