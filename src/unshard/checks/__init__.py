@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `facts` | everything that is read from the servers, once, before the first check |
-| `start_position` | the fault of the position at which a task is to start |
+| `start_position` | whether a task can start at the position of its `meta` |
 | `records` | what the target has on record of the task's sources |
 | `run` | the list of checks, and how they are run |
 | `server` | versions, settings of the binlog, numbers of connections |
@@ -16,5 +16,5 @@
 | `tidb` | features that a TiDB target lacks |
 | `limits` | tables and values that the target has no room for |
 | `result` | the results: findings |
-| `grouped` | findings grouped by remedy |
+| `grouped` | findings grouped by problem and remedy |
 """

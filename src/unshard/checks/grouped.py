@@ -1,4 +1,4 @@
-"""Groups findings that have the same remedy, with their tables listed below it."""
+"""Groups findings with the same problem and remedy into one, with a list of their tables."""
 
 from __future__ import annotations
 

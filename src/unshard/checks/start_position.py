@@ -1,4 +1,7 @@
-"""Checks the `meta` at which an incremental task is to start. The server is asked, and no events are read."""
+"""Checks whether the source can start an incremental task at the position of its `meta`.
+
+The source server is queried; no binlog events are read.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 | module | contents |
 |---|---|
-| `app` | the subcommands, their flags, and how an error ends a command |
-| `loading` | the import of modules: no garbage collection, and Ctrl-C ends at once |
-| `process` | the end of a command by an error or a signal |
+| `app` | the list of the verbs, their flags, and how an error ends a command |
+| `loading` | the loading of modules: no garbage collection, and Ctrl-C ends at once |
+| `process` | the exit code of a command that fails, and the stop on a signal |
 | `printer` | the lines of a run, on a terminal or in a file |
 | `run` | `unshard run`: a whole migration in one process |
 | `run_file` | the files by which `unshard ctl` finds a run |
@@ -18,8 +18,8 @@
 | `binlog` | `unshard binlog show`: the events of a binlog or relay file |
 | `binlog_lines` | the events of a binlog file as lines or as JSON |
 | `comparing` | the flags of `compare` and `cutover` |
-| `compare` | `unshard compare`: rows of the sources and of the target |
-| `compare_subject` | the ends of a comparison, by a task's files or by another tool's |
+| `compare` | `unshard compare`: rows of the sources compared with those of the target |
+| `compare_subject` | the sources and the target of a comparison, from a task's files or from another tool's |
 | `cutover` | `unshard cutover`: the guided end of a migration |
 | `monitoring` | `unshard metrics`: dashboard, alert rules, list of metrics |
 | `demo` | `unshard demo` |

@@ -1,4 +1,4 @@
-"""Finds the servers of a comparison in the files of a task or of sync-diff-inspector."""
+"""The sources and the target of a comparison, from a task's files or a sync-diff-inspector config file."""
 
 from __future__ import annotations
 

@@ -11,16 +11,16 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `run` | a whole comparison, wave by wave |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
-| `source_load` | the limit on the load of the sources, by pauses between queries |
-| `progress_file` | the file from which an interrupted comparison goes on |
+| `source_load` | the load on the sources, and the rests that limit it |
+| `progress_file` | the progress file, from which an interrupted comparison resumes |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
-| `places` | the ends of the sources' binlogs, and the checkpoint of the target |
-| `chase` | the repeated look at keys that differ, until each is decided |
+| `places` | the ends of the sources' binlogs, and the task's checkpoint in the target |
+| `chase` | the repeated comparison of keys that differ, until each is decided |
 | `last_change` | the last change of a row in the relay log |
 | `result` | the result: differences by key, a verdict for each table and for all |
 | `report` | the result as text and as Parquet |
 | `cutover_report` | the report of a cut-over |
 | `repair` | `--sql FILE`: statements that correct the rows |
-| `repairer` | `--repair`: the rows corrected in the target, while the task goes on |
+| `repairer` | `--repair`: the rows corrected in the target, while the task continues |
 | `cutover` | `unshard cutover`: the steps to the end of a migration |
 """

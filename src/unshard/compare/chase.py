@@ -1,19 +1,19 @@
-"""Compares keys that differ again and again, until each is known to be equal or different.
+"""Repeatedly compares the keys that differ, until each is known to be equal or different.
 
-Nothing is locked meanwhile: writers go on, and so does the task. A row of the target can be older than that of the
-source, since its change is under way. So each key is looked at again once the target has all that the source had at
-the look before:
+Nothing is locked meanwhile: the writers continue, and so does the task. A row of the target can be older than that of
+the source, because its change is not applied yet. So each key is checked again once the target has everything that the
+source had at the previous check:
 
-| the look shows | then |
+| the check shows | then |
 |---|---|
-| both rows equal, or none on either side | equal |
-| the target's row is what the source's was at the look before | equal: the source has moved on since |
-| both rows as at the look before, and unlike | seen once more; after enough looks a difference |
-| anything else | the count of looks begins anew |
+| both rows equal, or no row on either side | equal |
+| the target's row is what the source's was at the previous check | equal: the source has changed since |
+| both rows as at the previous check, and different | counted; after enough checks it is a difference |
+| anything else | the count starts again |
 
-Two looks are enough while the sources write nothing at all, from before the first to after the second. While they
-write, a row that goes to and fro between two values could be met in the wrong one each time: then `BUSY_LOOKS` are
-needed, at irregular times. What is not settled when time is up is in flight, which is neither equal nor different.
+Two checks are enough if the sources write nothing at all from before the first to after the second. If they write, a
+row that changes to and fro between two values could be read with the wrong one each time. Then `BUSY_LOOKS` checks are
+needed, at irregular times. A key that is undecided when time is up is *in flight*: neither equal nor different.
 """
 
 from __future__ import annotations

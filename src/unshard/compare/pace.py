@@ -1,6 +1,6 @@
 """The size of the ranges into which tables are cut while they are compared.
 
-Each range is as large as the table's last ones say takes some seconds.
+The size is adapted to the time that the last ranges of the table took, so that each range takes a few seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the positions that a comparison needs: the end of a source's binlog, and the checkpoint in the target."""
+"""Reads the positions for a comparison: the end of each source's binlog, and the task's checkpoint in the target."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The progress file of a comparison: a line of JSON for the plan, then one for each range that was compared.
+"""The progress file of a comparison: a line of JSON that identifies the comparison, then one for each compared range.
 
-A line that was cut off by the end of the process counts as not written.
+An interrupted comparison resumes from it. A line that was cut off by the end of the process counts as not written.
 """
 
 from __future__ import annotations

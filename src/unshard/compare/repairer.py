@@ -1,19 +1,20 @@
-"""`unshard compare --repair`: writes the sources' rows over those that differ, while the task and its writers go on.
+"""`unshard compare --repair`: corrects rows of the target that differ, while the task and the writers continue.
 
-Some keys of one table are repaired at a time, by these steps:
+The rows are set to what the sources have. A number of keys of one table is repaired at a time, by these steps:
 
 | step | why it overwrites no newer change |
 |---|---|
-| wait until the task has caught up | so that the next two steps are short |
-| read the rows in the sources under shared locks | nobody changes them until the locks are let go |
+| wait until the task has caught up | the next two steps are short then |
+| read the rows in the sources under shared locks | nobody changes them until the locks are released |
 | take the sources' binlog positions, and wait until the checkpoints have passed them | the target has every change \
 of these rows that there is |
 | read the target | no change of these rows is under way |
-| in one transaction: lock the records of the batches, look at the checkpoints once more, write, leave a receipt | \
+| in one transaction: lock the records of the batches, read the checkpoints once more, write, leave a receipt | \
 no process of the task closes or opens a batch meanwhile |
-| let the sources' locks go | a later change is applied on top |
+| release the locks in the sources | a later change is applied on top |
 
-It may die at any step: the transaction is rolled back or committed as a whole. Repairing again is right in both cases.
+The process may end at any step: the transaction is rolled back or committed as a whole. Repairing again is right in
+both cases.
 """
 
 from __future__ import annotations

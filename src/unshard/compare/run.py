@@ -1,4 +1,4 @@
-"""Runs a whole comparison on the driver: ranges in waves of Spark tasks; the next wave is cut while one is compared."""
+"""Runs a whole comparison on the driver: waves of Spark tasks compare ranges, while the next ranges are determined."""
 
 from __future__ import annotations
 

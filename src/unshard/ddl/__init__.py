@@ -15,8 +15,8 @@
 | `rewrite` | names replaced in the text; RENAME and DROP of several tables split |
 | `alter_parts` | an ALTER TABLE cut into its operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
-| `renamed_table` | a target table in a source's words |
-| `engines` | InnoDB instead of an engine without transactions |
+| `renamed_table` | a target table as a source would define it |
+| `engines` | InnoDB in the place of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |
 | `in_snapshot` | sharding DDL that the copies of some merged tables contain |

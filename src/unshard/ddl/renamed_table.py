@@ -1,4 +1,4 @@
-"""A target table as its source would define it: under the source's name, without columns that a route fills. Pure."""
+"""A target table as a source would define it: under another name, and without the columns that a route fills. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes files that are whole after a power cut: under a temporary name, then fsync, then rename."""
+"""Durable, atomic writes of files: temporary name, fsync, rename."""
 
 from __future__ import annotations
 

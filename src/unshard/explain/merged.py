@@ -1,4 +1,4 @@
-"""Explains the effect of a shard's statement in `shard-mode: optimistic` on the target and on all shards."""
+"""Explains a shard's statement in `shard-mode: optimistic`: its effect on the target, this shard and the others."""
 
 from __future__ import annotations
 

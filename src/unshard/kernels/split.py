@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Finds where a scanned range of bytes can be cut, so that its parts are decoded in parallel."""
+"""Finds the points at which a scanned byte range may be cut, so that its pieces are decoded in parallel."""
 
 from __future__ import annotations
 

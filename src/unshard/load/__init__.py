@@ -8,14 +8,14 @@
 | `create_statements` | the CREATE statements of a dump under another name |
 | `structure` | the target's databases and tables: created, or compared with the source's |
 | `creation` | CREATE statements for each kind of target |
-| `empty_tables` | tables of an earlier attempt, dropped |
-| `widen` | the target's table altered to accept copies of shards whose structures differ |
+| `empty_tables` | empty tables of an earlier attempt, dropped |
+| `widen` | the target's table altered to take the rows of copies that differ |
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
-| `parts` | the parts of a piece that is too large for the target |
+| `parts` | a piece that is too large for the target, divided into parts |
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `unlike_keys` | duplicate keys that come from unlike keys of merged tables |
 | `checkpoint` | the progress of each file, stored in the target |
-| `seen_states` | the progress of the load, for the status |
+| `seen_states` | the progress of the load, read from its checkpoint and cached for the status |
 """

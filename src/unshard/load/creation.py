@@ -1,9 +1,12 @@
-"""Creates the source's schemas and tables in a target; derives structures from the CREATE TABLE of another tool's dump.
+"""Creates the source's schemas and tables in a target.
 
-| target | CREATE statement | the structure of a bare CREATE TABLE |
+Dumps of other tools have the text of CREATE TABLE, but not the structure that it gives. The structure is then found as
+follows:
+
+| target | CREATE statement | structure of a table, if only CREATE TABLE is known |
 |---|---|---|
-| MySQL, MariaDB | as the source's server wrote it, under another name | read from an empty copy in the meta-schema |
-| TiDB | written anew from its definition, by `schema.tidb` | computed |
+| MySQL, MariaDB | as the source's server wrote it, under another name | read from an empty table in the meta-schema |
+| TiDB | generated from the table's definition, by `schema.tidb` | computed from the text |
 
 A DDL on TiDB waits until every server of the cluster knows of it, so several are run at a time there.
 """

@@ -1,9 +1,9 @@
-"""Drops tables that an earlier attempt of the task has made and not filled, so that they can be made again.
+"""Drops empty tables that an earlier attempt of the task has created, so that they can be created again.
 
-A table is renamed first. On every server that ends the transactions that write into it, so that it can't get a row
-between the look and the DROP. A table that has a row after all gets its name back.
+A table is renamed first. On every server RENAME ends the transactions that write into the table. So the table can't get
+a row between the check that it is empty and the DROP. A table that has a row after all gets its name back.
 
-| the process dies | then |
+| the process ends | then |
 |---|---|
 | before the RENAME | nothing was done |
 | after the RENAME | the next attempt gives the table its name back, if it has a row; else it drops it |

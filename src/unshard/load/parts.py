@@ -1,4 +1,4 @@
-"""Divides a piece of a file that the target refuses as too large, and finds the rest of one after a crash.
+"""Divides a piece of the load that the target refuses as too large, and finds what is left of it after a crash.
 
 Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
 """

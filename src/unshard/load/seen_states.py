@@ -1,4 +1,4 @@
-"""The progress of the load for the status: its checkpoint in the target, read once for all callers."""
+"""The progress of the load as the status shows it: read from the load checkpoint, and cached for all callers."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 | module | contents |
 |---|---|
-| `service` | the master: one method for each verb, heartbeats, the leader's loop |
-| `election` | the election of the leader |
+| `service` | the master: one method for each command, heartbeats, the leader's main loop |
+| `election` | the election of the leader, by a lease in the store |
 | `store` | the store: SQLite, or a database that several masters share |
 | `tables` | the tables of the store, and their versions |
 | `state` | the contents of the store as one frozen value |
@@ -19,7 +19,7 @@
 | `relays` | relay logs: started, stopped, paused, purged |
 | `members` | masters and workers: listed, removed; the leader evicted |
 | `records` | a task's records in its target, changed by a user |
-| `liveness` | the liveness of workers |
+| `liveness` | the liveness of workers, by their heartbeats |
 | `scheduler` | the assignment of sources to workers |
 | `orders` | the orders that a worker gets, computed from the state |
 | `status` | `query-status`: the workers' reports, and a summary in one word |

@@ -1,4 +1,4 @@
-"""The start of a task: its options (a time, removed records of the target), and their effects."""
+"""The start of a task: its options (a start time, the records in the target dropped), and their effects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Finds out which workers are alive, from their heartbeats.
+"""The liveness of workers, by their heartbeats.
 
-Only the leader knows it, in memory: a new leader counts again from the first heartbeat that it receives.
+The leader considers a worker alive if it has itself received a heartbeat recently. The heartbeats are kept in memory
+only, because a new leader starts without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes the orders for a worker from the state of the cluster. Pure."""
+"""Computes a worker's orders from the cluster's state. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The master: a method for each command, the heartbeats of workers, and the loop of the leader.
+"""The master of a cluster: one method for each command, the heartbeats of workers, and the leader's main loop.
 
-Complete without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
-ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead; the samples for `/metrics` are then only those
-that tell so.
+It is complete without HTTP: `web/master_app.py` serves it over HTTP, `unshard run` calls it directly. While this master
+doesn't lead, every command raises ClusterError CLUSTER-001 or CLUSTER-002. The only samples for `/metrics` are then
+those that show whether it leads.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `subject` | the task that a command is for, and DM's form of the answer |
+| `subject` | the task that a command addresses, and the answer in dmctl's format |
 | `binlog` | `binlog`: operators for positions of the binlog |
 | `binlog_schema` | `binlog-schema`: the structure of a table at the checkpoint |
 | `locks` | `shard-ddl-lock`: the locks of sharding DDL, listed and unlocked |

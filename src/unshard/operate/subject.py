@@ -1,4 +1,4 @@
-"""Finds the task that a command is for, and builds the answer in dmctl's form, source by source."""
+"""The task that a command addresses, and the command's answer in dmctl's format, source by source."""
 
 from __future__ import annotations
 

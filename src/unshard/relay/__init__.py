@@ -7,7 +7,7 @@ One thread writes. Any number of readers follow. No file is deleted that a reade
 | `start` | the position from which the relay goes on |
 | `recovery` | recovery of the newest file after a crash |
 | `unit` | the thread that receives the stream and writes it |
-| `writer` | the writer of the files |
+| `writer` | the writer of the relay log, which appends events to the files |
 | `log` | the files, for their readers |
 | `gtids` | the GTID set at the end of the relay log |
 | `meta` | `server-uuid.index` and `relay.meta` |

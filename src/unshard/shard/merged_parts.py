@@ -1,4 +1,4 @@
-"""The dataclasses of a merged table: its shards, their requests, its changes, and the source that runs one."""
+"""Dataclasses for a merged table: its shards, their requests, changes of the target, and the source that runs one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pending sharding DDL of a source table: statements that it has executed and its group has not."""
+"""The pending sharding DDL of one source table: statements that its log has reached and its group has not resolved."""
 
 from __future__ import annotations
 

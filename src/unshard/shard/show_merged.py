@@ -1,4 +1,4 @@
-"""Pending statements in optimistic mode: for whom each waits, since when, and the command that ends the wait."""
+"""Shows the waiting statements of optimistic mode: what each waits for, since when, and the command to end the wait."""
 
 from __future__ import annotations
 

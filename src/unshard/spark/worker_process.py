@@ -1,4 +1,4 @@
-"""Parts of every task of Spark: wait for the other tasks, report counts, return memory to the system."""
+"""What all Spark tasks need in their Python worker process: a barrier, counters, less garbage collection."""
 
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
-"""Operators at a start and at a stop: whether an open statement is finished, and where the next operator applies.
+"""Binlog operators when a source starts and stops: finishes the open batch of a statement, and records where it stops.
+
+A binlog operator is a user's instruction for one position of the log (`unshard ctl binlog skip`). The recorded position
+of the stop is where the next one applies. An open batch is finished as follows:
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|
 | without one, or with this very one | no, or this one | its plan is finished |
-| without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
-| with one that was taken back | no | planned anew as the statement itself |
+| without one, or with another | yes | it is planned again in the same batch; what is already done of it stays |
+| with one that was reverted | no | it is planned again as the statement itself |
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
 | for a merged table in optimistic mode | either | `merged_runs` |
 
-If the process dies before the new plan is noted, the old plan is valid, and the statement is planned anew again; if it
-dies afterwards, the new plan is valid.
+If the process ends before the new plan is stored, the old plan is valid, and the statement is planned once more. If it
+ends afterwards, the new plan is valid.
 """
 
 from __future__ import annotations

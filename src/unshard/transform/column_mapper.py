@@ -1,4 +1,4 @@
-"""Selects the column mapping of each table by the rules of a source, and computes the high bits of `partition id`."""
+"""Selects the column mapping of each table, and computes the high bits of `partition id` from the table's names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Matches names with the patterns of `unshard.config.patterns`.
+"""Matches the names of schemas and tables against the patterns of rules.
 
-Of the rules for a table, those with a table pattern come before schema rules; two of one level must not match.
+The syntax of the patterns is in `unshard.config.patterns`. A rule with a table pattern takes precedence over the rules
+for a whole schema. Two rules of the same level that match one table are an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The interface of row filters: rules that leave out rows by their kind or their values. Step *filter* applies them.
+"""The interface of row filters, the rules by which step *filter* excludes row changes by their kind or values.
 
-`EventRowFilter` is that of the binlog event filter. It names kinds of row changes only, so that a worker process needs
-none of the rules from which it was made.
+`EventRowFilter` is the row filter of the binlog event filter. It only names kinds of row changes, so that a worker
+process needs none of the rules from which it was made.
 """
 
 from __future__ import annotations

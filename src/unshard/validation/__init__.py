@@ -6,11 +6,11 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 
 | module | contents |
 |---|---|
-| `on_demand` | the validator of a subtask, built when it is wanted |
+| `on_demand` | the validator of a subtask, created on demand |
 | `validator` | the thread of one source's validator, and its status |
 | `tables` | the plan of how the tables are compared |
-| `first_look` | the first comparison of the keys that batches have changed |
-| `full_load` | the rows of the full load, compared range by range |
-| `judge` | keys that differed, re-checked until each is decided |
-| `verdicts` | stored validation results, and questions between the sources |
+| `first_look` | a first look at the keys that batches have changed |
+| `full_load` | the rows of the full load, validated range by range |
+| `judge` | keys that differed, looked at until each is decided |
+| `verdicts` | verdicts on record, and questions between the sources |
 """

@@ -1,7 +1,7 @@
-"""Compares the rows of the full migration, range by range; keys that differ are compared again like changed ones.
+"""Validates the rows of the full load, range by range; keys that differ are checked again like changed keys.
 
-Each range is read by one Spark task, and its end is on record, so that a restart goes on after it. Rows that change
-meanwhile are reported by their batches.
+Each range is read by one Spark task. Its end is recorded in the target, so that validation continues after it when it
+is restarted. Rows that change meanwhile are reported by their batches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Builds the validator of a subtask when the task's settings, the target's record or a command asks for it."""
+"""The validator of a subtask, created on demand.
+
+It is created if the task's settings or the record in the target ask for validation, or as soon as a command does.
+"""
 
 from __future__ import annotations
 

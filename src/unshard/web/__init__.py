@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `server` | the server: socket, TLS, limits of a request, stop |
+| `server` | the server: socket, TLS, request limits, graceful stop |
 | `tls` | TLS between the processes of a cluster |
 | `alive` | whether a process answers at all |
 | `tokens` | the caller of a request |
@@ -15,6 +15,6 @@
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
-| `links` | the calls between masters and workers |
-| `worker_app` | the HTTP endpoints of a worker |
+| `links` | the HTTP clients between masters and workers |
+| `worker_app` | the routes of a worker |
 """

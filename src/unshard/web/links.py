@@ -1,6 +1,6 @@
-"""HTTP clients between masters and workers.
+"""The HTTP clients between masters and workers.
 
-A worker's way to its masters takes whichever answers, the leader first; the master's way to a worker is one link each.
+A worker calls its masters until one of them answers, the leader first. A master has one link to each worker.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 | `subtask_runner` | one subtask with its thread, run by the master's orders |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
-| `source_facts` | facts of a source before a start: its tables by the rules |
+| `source_facts` | the tables of a source at a start, and the rules checked against them |
 | `source_traits` | settings of a source on which statements depend |
 | `source_clock` | the conversion of a source's local times to UTC |
 | `engine` | the one Spark session of the process |
@@ -20,7 +20,7 @@
 | `status` | a status snapshot of a subtask |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
-| `report` | readings in the API's forms |
-| `copied_tables` | the full-load progress of a subtask's tables, as last reported |
+| `report` | the status of subtasks and relays in the API's format |
+| `copied_tables` | the tables of a subtask's copy as reported last |
 | `metrics` | samples for `/metrics` |
 """

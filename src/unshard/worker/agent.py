@@ -2,17 +2,18 @@
 
 | what happens | then |
 |---|---|
-| an answer with a source | its host is made, or brought in line |
-| an answer with another source, or another epoch of it | the host is closed, batches end; then the new one is made |
-| an answer without one | the host is closed, batches end |
-| no answer for the ttl, counted from when it was asked for | the host runs alone |
-| an answer again | it goes on by that |
-| it is asked to stop | the host is closed, batches end; then the master hears that the worker leaves |
+| an answer with a source | its `SourceWorker` is created, or follows the new orders |
+| an answer with another source, or another epoch of it | the `SourceWorker` is closed, and batches end; then a new \
+one is created |
+| an answer without a source | the `SourceWorker` is closed, and batches end |
+| no answer for the TTL, counted from the request | the `SourceWorker` runs without a master |
+| an answer again | the `SourceWorker` follows its orders again |
+| a request to stop | the `SourceWorker` is closed, and batches end; then the master is told that the worker leaves |
 
-Who runs alone can't know whether its source is another worker's by now. The target knows: of a subtask that syncs
-exactly once no transaction commits any more once another one has claimed the source. So it goes on, and stops by itself
-where it has been superseded, but begins nothing: a beginning is a claim. Whatever else there is, dump, load and
-at-least-once delivery, is broken off at once.
+Without a master, a worker can't know whether its source has been assigned to another worker. The target can tell. As
+soon as another worker has claimed the source, no transaction of a subtask that syncs exactly once commits any more. So
+such a subtask continues, and stops by itself if it has been superseded. No subtask is started meanwhile, because a
+start claims the source. Dump, load and at-least-once delivery are cancelled at once.
 
 What is cancelled is in the target with its receipts, and the next worker finishes it (`sync/planning/planner.py`).
 """

@@ -1,4 +1,4 @@
-"""Converts the status of a subtask and of a relay to the API's form, with DM's field names."""
+"""Converts the status of subtasks and relays to the API's format, with DM's field names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the tables of a source before a task does anything, and applies the source's rules to them."""
+"""Reads the tables that a source has when a task starts, and checks the task's rules against them."""
 
 from __future__ import annotations
 

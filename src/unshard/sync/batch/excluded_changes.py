@@ -1,15 +1,16 @@
-"""Row changes that every attempt at a batch leaves out; mostly an operator (`binlog skip`) excludes them.
+"""Row changes that are excluded from a batch, usually by a binlog operator; the same ones in every attempt.
 
-They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
-*filter* (`LeftOutRows`), and go no further. Where chunks are applied already, which include the effect of the changes,
-they are excluded after the exchange (`ExclusionEpoch`): chunks that are applied stay as they are and are counted. The
-rest is compacted and cut anew, without the excluded changes and without all that those chunks hold.
+A binlog operator is an instruction of the user for one position of the log (`unshard ctl binlog skip`). The changes are
+identified by their numbers in the log (`seq`). If nothing of the batch is applied yet, they are dropped by a rule of
+step *filter* (`LeftOutRows`). If chunks are applied already, which include the effect of the changes, they are excluded
+after the exchange (`ExclusionEpoch`). Applied chunks then stay as they are and are counted. The rest is compacted and
+divided into chunks again, without the excluded changes and without everything that the applied chunks contain.
 
-| a key's changes in the batch | in an applied chunk | what of them is applied |
+| the changes of a key in the batch | in an applied chunk | which of them are applied |
 |---|---|---|
-| with or without one that is excluded | yes | what was applied: the operator came too late for it |
-| with one that is excluded | no | the others |
-| all others | no | all |
+| with or without an excluded one | yes | those applied already: the operator was given too late for them |
+| with an excluded one | no | the others |
+| without an excluded one | no | all |
 """
 
 from __future__ import annotations

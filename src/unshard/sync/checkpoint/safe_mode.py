@@ -6,13 +6,16 @@
 | an exit point that is the checkpoint itself | off | off |
 | an exit point elsewhere | on until it is passed | on until it is passed |
 | the same, and `safe-mode-duration: 0s` | SYNC-045, DM's 36071 | SYNC-045 |
-| none, and a checkpoint that isn't exact | on until the source's present end is passed | on for the duration |
+| none, and a checkpoint that isn't exact | on until the source's current end is passed | on for the duration |
 | none, and a new task | off | on for the duration |
 
-With exactly-once delivery a change is applied again only where there are no receipts: after a dump without a lock,
-after copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact, which DM or
-`at-least-once` has written. DM counts two checkpoint intervals there. A clock can't show whether all that was applied
-has been passed; the source's end can.
+A checkpoint is exact if the target has no change after it, except those up to the exit point. DM and `at-least-once`
+write checkpoints that are not exact.
+
+With exactly-once delivery a change is applied again only if it has no receipt: after a dump without a lock, after
+copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact. In the last case DM
+keeps safe mode on for two checkpoint intervals. Time does not show whether the log has passed all changes that were
+applied before. The end of the source's binlog does.
 """
 
 from __future__ import annotations

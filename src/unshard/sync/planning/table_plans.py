@@ -1,4 +1,4 @@
-"""The part of steps *filter* and *route* that depends on names alone: selects the tables of a batch."""
+"""The part of steps *filter* and *route* that depends on names: selects and plans the tables of a batch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Logs the columns whose values the target stores in another form, before the first row of a table is written.
 
-The check before the start warns of the tables that are there then; a table or column may come while the log is read.
+The check before the start warns of the tables that exist then. A table or column may be added while the log is read.
 """
 
 from __future__ import annotations

@@ -8,14 +8,14 @@
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
-| `owner` | the statement that the owner of a lock runs |
+| `owner` | the statements that the owner of a lock runs |
 | `item_fills` | values that each source sets into its rows after the statement |
 | `resync` | the re-sync: the changes that waited, read again and applied |
 | `moved_rows` | the search for rows that moved between shards while a statement waited |
 | `changed_keys` | the keys of these changes |
 | `shared_keys` | the keys that more than one table has changed |
 | `move_outcomes` | the decision about each change of such a key |
-| `optimistic` | one source's side of the protocol of optimistic mode |
+| `optimistic` | one source's part in optimistic mode: its DDL, and its changes of merged tables |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
 | `merged_members` | one source's shards in merged tables: registered and removed |
 | `merged_changes` | the change of a merged table by one source |

@@ -1,20 +1,22 @@
-"""`shard-mode: optimistic` for one source: the requests of its shards, its changes, the columns that it writes.
+"""Coordinates one source in `shard-mode: optimistic`: the DDL of its shards, and its changes of the merged tables.
 
-`shard.merged_table` decides. Each step here is one transaction of the target:
+The decisions are those of `shard.merged_table`. A shard requests a change of the merged table by each DDL. One source,
+the runner, executes the change on the target. Each step here is one transaction of the target:
 
-| step | what is written | if the process dies before or after it |
+| step | what is written | if the process ends before or after it |
 |---|---|---|
-| **meet** | the statement is its table's item; the table's changes wait; the checkpoint passes it | it is read again |
-| **ask** | the first item is the shard's request in the merged table | asked again, with the same id |
-| **begin** | this source is the runner of the change | it is the runner without an open batch: begun again |
-| **run** | intent, steps, close, as of every statement; then the change is done | the open batch is finished |
-| **bring** | old rows of the table get the values that the source has, where the run gave others | brought again |
-| **release** | the item goes; the table is free, or its waiting changes are re-synced | released again |
-| **operate** | an operator gives the table another statement to wait with, or leaves it out | applied again |
-| **note** | the source writes rows by the columns of this version | rows have the columns of the version before |
+| **meet** | the log has reached a DDL of a table: it is stored as the table's pending item, the table's later changes \
+wait, and the checkpoint passes the DDL | the DDL is read again |
+| **ask** | the first pending item becomes the shard's request in the merged table | requested again, with the same id |
+| **begin** | this source becomes the runner of the change | it is the runner without an open batch: begun again |
+| **run** | intent, steps and close, as for every statement; then the change is done | the open batch is finished |
+| **bring** | old rows of the table get the values of the source, if the run gave others | written again |
+| **release** | the item is removed; the table is free, or its waiting changes are re-synced | released again |
+| **operate** | a binlog operator replaces the statement with which the table waits, or skips it | applied again |
+| **note** | the source writes rows with the columns of this version | rows have the columns of the version before |
 
 A change that runs nothing on the target is begun and done in one transaction. A new table is registered when its CREATE
-is passed. A dropped one is taken out when none of its changes wait any more.
+is passed. A dropped table is removed when none of its changes wait any more.
 """
 
 from __future__ import annotations

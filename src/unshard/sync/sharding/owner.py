@@ -1,7 +1,8 @@
-"""The statements that a lock's owner runs: the sharding DDL that all tables have reached, or an operator's.
+"""The statements that the owner of a lock runs: the sharding DDL that all tables have reached, or a binlog operator's.
 
-An operator that is on record before a table meets the statement is that table's item, and waits
-(`sync/sharding/statements.py`). One that comes later, because the task has stopped at the DDL, is applied here:
+A binlog operator is a user's instruction for one position of the log. If it is recorded before a table reaches the DDL,
+it becomes that table's pending item, and waits (`sync/sharding/statements.py`). One that is given later, because the
+task has stopped at the DDL, is applied here:
 
 | operator at the position of the DDL in a table of the owner | on the target | the lock |
 |---|---|---|
@@ -10,12 +11,12 @@ An operator that is on record before a table meets the statement is that table's
 | `replace` | the operator's statements, by the routes of this source | the same |
 | `inject` | the operator's statements, then the DDL | the same |
 
-Where an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run:
-the target's structure shows how far it came, as after a death of the same owner.
+If an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run. The
+target's structure shows how much of it was done, as after a crash of the same owner.
 
-A DDL that comes from no operator differs from the upstream statement in two ways. IGNORE is left out, because keys that
-are distinct in each shard may be duplicates in the target. And where the statement fills rows with values that only its
-own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
+A DDL that comes from no operator differs from the source's statement in two ways. IGNORE is omitted, because keys that
+are distinct in each shard may be duplicates in the target. And if the statement fills rows with values that differ in
+each run (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
 """
 
 from __future__ import annotations

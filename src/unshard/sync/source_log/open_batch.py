@@ -1,4 +1,4 @@
-"""Reads the work of a batch that an earlier process left open once more, by its stored plan."""
+"""Reads the work of an open batch, left by an earlier process, again from the log by its stored plan."""
 
 from __future__ import annotations
 

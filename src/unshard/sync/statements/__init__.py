@@ -2,13 +2,13 @@
 
 | module | contents |
 |---|---|
-| `event_filter` | the event filter's verdict on each operation |
+| `event_filter` | the event filter's decision about each operation |
 | `reader` | a statement of the log as operations |
 | `crossings` | statements between the snapshots of the tables that they name |
 | `refused` | statements that are refused without `shard-mode` |
 | `uncoordinated` | statements that wait for no other table, and what sharding groups need of them |
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the record of tables that they make |
-| `backfill` | values of the source set into rows after an ALTER TABLE |
+| `backfill` | values that an ALTER TABLE generated in the source, copied to the target |
 | `tracked_tables` | the tables at the current position, for the next checkpoint |
 """

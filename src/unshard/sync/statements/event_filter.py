@@ -1,4 +1,4 @@
-"""Applies the event filter to statements: each operation is decided by its event and its tables."""
+"""The event filter for DDL statements: decides about each operation by its event type, its tables and its text."""
 
 from __future__ import annotations
 

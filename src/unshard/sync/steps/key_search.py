@@ -1,4 +1,4 @@
-"""Looks up the rows that a chunk changes: which are missing, and which are there and locked."""
+"""Finds which of the rows that a chunk changes exist in the target, by their keys, and locks those that do."""
 
 from __future__ import annotations
 

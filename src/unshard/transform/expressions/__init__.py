@@ -5,9 +5,9 @@
 | `filter` | `expression-filter`: rows left out by their values |
 | `parse` | the text of an expression as a tree |
 | `compile` | a tree compiled for a table, and checked |
-| `values` | the kind and the evaluation of each part |
-| `moments` | dates and times: literals, and functions that extract a part |
-| `compare` | comparisons of two values |
+| `values` | the nodes of an expression: kind and evaluation |
+| `moments` | dates and times: literals, and their parts |
+| `compare` | comparisons of two values by the server's rules |
 | `texts` | comparisons of texts by a collation |
 | `arithmetic` | exact arithmetic |
 """

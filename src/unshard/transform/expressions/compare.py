@@ -1,4 +1,4 @@
-"""Compares two values as the server does after its conversions; other combinations are refused."""
+"""Compares two values by the server's rules of type conversion, or refuses if the result might not be the server's."""
 
 from __future__ import annotations
 

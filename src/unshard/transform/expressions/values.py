@@ -1,4 +1,4 @@
-"""The parts of an expression: the type of each, known before any row, and how it is evaluated."""
+"""The nodes of a compiled expression: the kind of each value, known before any row is read, and its evaluation."""
 
 from __future__ import annotations
 

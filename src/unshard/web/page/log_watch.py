@@ -1,4 +1,4 @@
-"""The newest log lines of all processes that serve a task, collected while a user looks at them."""
+"""Collects the newest log lines of all processes that serve a task, while a user watches them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Templates of the page. All text is escaped.
 
-Users' names are in `<bdi>`, so that they turn nothing around them. A sentence that may have such a name inside goes
-through `told`, which writes out the characters that would turn the rest of the sentence.
+Names given by users are in `<bdi>`, so that right-to-left characters in them do not affect the surrounding text. A
+sentence that may contain such a name goes through `told`. It escapes the characters that set the direction of text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Restores the history of a cluster for a new leader from the figures that the workers have kept. Pure."""
+"""Restores the charts' past after a change of the leader, from the figures that the workers have kept. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders the pages from a snapshot of the cluster, and tells browsers when there is a new one."""
+"""Renders the screens of the web page from a snapshot of the cluster's state, and streams an event for each new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headline of the web page: a sentence for each problem, with its time and a link. Pure."""
+"""The headline of a cluster: a sentence for each problem, with its time and a link to the details. Pure."""
 
 from __future__ import annotations
 
