@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
 SUITES := faults cluster page docs scenarios storms mysql tidb pairs
-.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench report docs wheel lock clean clean-cache always
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,6 +14,9 @@ RUN = PYTHONPATH=tests $(BIN)/python -m suites.run
 SIZE = full
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
+COMPILED := $(wildcard src/unshard/kernels/*.so)
+# Compiled kernels whose source was deleted, for example by a switch to another branch. Python would import them.
+DELETED := $(filter-out $(basename $(notdir $(KERNELS))),$(basename $(basename $(notdir $(COMPILED)))))
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -84,7 +87,7 @@ $(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.kernels: $(KERNELS) $(VENV)/.package
+$(VENV)/.kernels: $(KERNELS) $(VENV)/.package $(if $(DELETED),always)
 	@$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 

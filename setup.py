@@ -64,6 +64,14 @@ def extensions() -> list[Extension]:
     ]
 
 
+def remove_kernels_without_source() -> None:
+    """Remove compiled kernels whose source was deleted. Python would still import them, with what they did then."""
+    sources = {path.stem for path in KERNELS}
+    for compiled in FOLDER.glob("*.so"):
+        if compiled.name.partition(".")[0] not in sources:
+            compiled.unlink()
+
+
 class BuildModules(build_py):  # type: ignore[misc]
     """Copies the modules of a wheel, without those of the tests."""
 
@@ -80,6 +88,8 @@ class BuildKernels(build_ext):  # type: ignore[misc]
     def run(self) -> None:
         self.into_checkout = bool(self.inplace)  # which the base class changes meanwhile
         self.force = True  # the times of files do not tell what is in them
+        if self.into_checkout:
+            remove_kernels_without_source()
         super().run()
 
     def build_extension(self, kernel: Extension) -> None:

@@ -85,6 +85,30 @@ def test_a_kernel_is_not_known_by_its_time(tmp_path: Path) -> None:
     assert len(checkout.entries) == 2
 
 
+def test_compiled_kernels_of_deleted_sources_are_removed(tmp_path: Path) -> None:
+    """A module that somebody deleted can't be imported, in a checkout that was built when it was there."""
+    checkout = Checkout(tmp_path / "one")
+    checkout.build()
+    deleted = checkout.compiled.with_name(checkout.compiled.name.replace(KERNEL, "deleted"))
+    shutil.copy(checkout.compiled, deleted)
+    checkout.build()
+    assert not deleted.exists()
+    assert checkout.compiled.exists()
+
+
+def test_make_compiles_again_where_a_source_was_deleted(tmp_path: Path) -> None:
+    """Else the compiled kernel would stay until another source changes."""
+    checkout = Checkout(tmp_path / "one")
+    shutil.copy(ROOT / "Makefile", checkout.folder)
+    checkout.build()
+    (checkout.folder / ".venv").mkdir()
+    (checkout.folder / ".venv" / ".kernels").touch()
+    asked = ["make", "--question", "--assume-old=.venv/.package", ".venv/.kernels"]
+    assert subprocess.run(asked, cwd=checkout.folder, check=False).returncode == 0, "all is built"
+    checkout.compiled.with_name(checkout.compiled.name.replace(KERNEL, "deleted")).touch()
+    assert subprocess.run(asked, cwd=checkout.folder, check=False).returncode == 1, "something is to be made"
+
+
 def test_a_wheel_is_compiled_without_the_cache(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "one")
     checkout.build("build_ext")

@@ -17,9 +17,11 @@ from page_served import SOURCE, PageServed, page_served, status, task_file
 from playwright.sync_api import Browser
 from test_page import PageText
 from typer.testing import CliRunner
+from waiting import PATIENCE_SECONDS
 
 from unshard.api.status import Stage
 from unshard.cli.app import app
+from unshard.ctl import client
 from unshard.master.service import Master
 from unshard.web.page.actions import ACTIONS
 
@@ -149,6 +151,7 @@ def run(page: PageServed, command: str, monkeypatch: pytest.MonkeyPatch) -> None
     program, *words = shlex.split(command)
     assert program == "unshard"
     monkeypatch.setenv("UNSHARD_MASTER_ADDR", page.server.address)
+    monkeypatch.setattr(client, "ALIVE_SECONDS", PATIENCE_SECONDS)  # the master is a thread of this process
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
 
