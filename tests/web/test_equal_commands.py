@@ -17,8 +17,8 @@ from page_served import SOURCE, PageServed, page_served, status, task_file
 from playwright.sync_api import Browser
 from test_page import PageText
 from typer.testing import CliRunner
-from waiting import PATIENCE_SECONDS
 
+from support.waiting import PATIENCE_SECONDS
 from unshard.api.status import Stage
 from unshard.cli.app import app
 from unshard.ctl import client
