@@ -1,17 +1,18 @@
 """Named places where a test may let the process die, as a power cut would, or freeze, as a paused machine does.
 
-`reach("batch-planned")` is called just before or just after a durable write. It does nothing, unless the environment
-asks:
+`reach("batch-planned")` is called just before or just after a durable write. It does nothing unless one of these
+environment variables asks for it:
 
 * `UNSHARD_CRASH_AT=name` or `name:nth` — the process is killed with SIGKILL when it reaches that name for the nth time
   (first by default; each process counts for itself).
-* `UNSHARD_CRASH_MARKER=path` — only one process of all that share the path dies: the one that creates the file. The
-  next run, with the same environment, goes on past the place.
-* `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names, whenever a test writes it, for whoever of all
-  that share it comes there next. That one takes it: the file is `path.pid` then, by its process id.
-* `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
-* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. Of a death by
-  SIGKILL all die that stand between the two, so that no JVM which outlives its driver has the work done once more.
+* `UNSHARD_CRASH_MARKER=path` — of all processes with the same path only one dies: the one that creates the file. The
+  next run, with the same environment, continues past the place.
+* `UNSHARD_CRASH_ORDER=path` — the file, which a test may write at any time, names the place. Of all processes with the
+  same path, only the next one that reaches the place dies. It first renames the file to `path.pid`, by its process id.
+* `UNSHARD_CRASH_BY=SIGSTOP` — the process gets this signal instead of SIGKILL.
+* `UNSHARD_CRASH_PID=pid` — this process gets the signal too, and first: the driver, when a Spark worker process reaches
+  the place. With SIGKILL, all processes between the two are killed as well: a JVM that outlived its driver would have
+  the work done again.
 """
 
 from __future__ import annotations

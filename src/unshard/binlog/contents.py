@@ -1,7 +1,7 @@
-"""The contents of each event's body, as named facts for a reader: no row images, and nothing is judged.
+"""Decodes the body of each event type into named fields, for display.
 
-A body that ends early raises Damaged, whatever its event. Layouts: MySQL's `libs/mysql/binlog/event`, MariaDB's
-`sql/log_event.h`; all integers are little-endian.
+Row images are not decoded, and no value is checked. A body that ends early raises Damaged, whatever its event. Layouts:
+MySQL's `libs/mysql/binlog/event`, MariaDB's `sql/log_event.h`; all integers are little-endian.
 """
 
 from __future__ import annotations

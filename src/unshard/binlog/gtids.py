@@ -1,4 +1,4 @@
-"""The texts of GTIDs, for the index: those of the scanner's runs."""
+"""Formats the GTIDs that the scanner has collected as strings for the index."""
 
 from __future__ import annotations
 

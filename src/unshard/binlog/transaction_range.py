@@ -1,4 +1,4 @@
-"""The result of a walk over the log: a range of whole transactions, and the reason why it ended.
+"""The result of a scan of the log: a range of whole transactions, and the reason why the scan stopped.
 
 A range may be cut into pieces that are decoded in parallel, or into ranges that are applied one after the other.
 """

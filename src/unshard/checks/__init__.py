@@ -4,7 +4,7 @@
 |---|---|
 | `facts` | everything that is read from the servers, once, before the first check |
 | `start_position` | the fault of the position at which a task is to start |
-| `records` | what the target has on record of the task's sources |
+| `records` | whether a task's sources start from scratch, and whether in safe mode |
 | `run` | the list of checks, and how they are run |
 | `server` | versions, settings of the binlog, numbers of connections |
 | `privileges` | the privileges of the accounts |
@@ -14,7 +14,7 @@
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |
 | `tidb` | features that a TiDB target lacks |
-| `limits` | tables and values that the target has no room for |
+| `limits` | tables and values that exceed the limits of the target |
 | `result` | the results: findings |
 | `grouped` | findings grouped by remedy |
 """

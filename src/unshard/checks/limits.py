@@ -1,7 +1,7 @@
 """Checks that tables and values fit the limits of the target: columns and keys of a table, bytes of a row, TIME.
 
-The limits of TiDB are those of https://docs.pingcap.com/tidb/stable/tidb-limitations; a cluster may have set others. To
-count values reads a whole table, so tables of many rows are examined only if the user asks for it.
+The limits of TiDB are those of https://docs.pingcap.com/tidb/stable/tidb-limitations; a cluster may have set others.
+Values are counted by reading the whole table, so tables of many rows are examined only if the user asks for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The target's records of a task's sources: they show whether a source begins anew, and whether in safe mode."""
+"""Reads from the target whether a task's sources start from scratch, and whether they start in safe mode."""
 
 from __future__ import annotations
 

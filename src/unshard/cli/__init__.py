@@ -2,8 +2,8 @@
 
 | module | contents |
 |---|---|
-| `app` | the list of the verbs, their flags, and how an error ends a command |
-| `loading` | the loading of modules: no garbage collection, and Ctrl-C ends at once |
+| `app` | the list of the subcommands, their flags, and the exit after an error |
+| `loading` | the import of modules: no garbage collection, and Ctrl-C ends at once |
 | `process` | the end of a command by an error or a signal |
 | `printer` | the lines of a run, on a terminal or in a file |
 | `run` | `unshard run`: a whole migration in one process |

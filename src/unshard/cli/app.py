@@ -1,4 +1,4 @@
-"""The command `unshard`: its verbs, and how an error ends a run. Those of `ctl` are loaded where one is asked for."""
+"""The command `unshard`: its subcommands and their flags, and the exit after an error. `ctl` is imported when used."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A whole cluster within one process: a master over a store in memory, and a worker for each source.
+"""A whole cluster within one process: a master with its store in memory, and a worker for each source.
 
-Nothing of the task's files is written to disk: they may hold secrets. What has to outlive the process stands in the
-target; the master's store only lets `unshard ctl` see and change what runs. Nobody is ever presumed dead here, so
-leases are as long as the process.
+Nothing of the task's files is written to disk: they may hold secrets. Everything that must survive the process is in
+the target; the master's store only lets `unshard ctl` see and change what runs. Leases never expire while the process
+runs: master and workers are one process, so none can be dead while another is alive.
 """
 
 from __future__ import annotations

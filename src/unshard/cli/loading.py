@@ -1,4 +1,4 @@
-"""The loading of the programs' modules: without garbage collection, and Ctrl-C ends it at once."""
+"""Imports the modules of a command with the garbage collector off; Ctrl-C meanwhile ends the process at once."""
 
 from __future__ import annotations
 

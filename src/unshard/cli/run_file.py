@@ -1,7 +1,7 @@
-"""The files beside the log of a run by which `unshard ctl` finds it.
+"""Writes the files next to the log of `unshard run` by which `unshard ctl` finds the process.
 
-One says which run it is, when it ended and why. The other says where its API is: `unshard ctl` in that folder finds the
-run by it.
+One says which run it is, when it ended and why. The other has the address of its API, for a `unshard ctl` that is
+called in the same folder.
 """
 
 from __future__ import annotations

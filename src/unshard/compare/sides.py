@@ -1,4 +1,4 @@
-"""The sources of a comparison, and what its user asks of tables: of a task's files, or of another tool's."""
+"""The sources of a comparison and the options for each table, from a task's files or from another tool's."""
 
 from __future__ import annotations
 

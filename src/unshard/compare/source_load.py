@@ -1,8 +1,8 @@
-"""The load of a comparison on the sources, and the rests that limit it.
+"""Limits the load that a comparison puts on the sources, by pauses between queries.
 
-After each query the comparison rests in proportion to the time of the query. A query keeps at most one core of its
-server busy, so a share of the time is at most that share of one core. What the sources were asked for since the last
-rest counts, as if one after the other.
+The pause after a query is proportional to the time of the query. A query keeps at most one core of its server busy, so
+a share of the time is at most that share of one core. The times of all queries since the last pause are added up, also
+of those that ran at the same time.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 | `files` | the way of a file: read, parsed, checked, made into a model |
 | `document` | YAML text as plain data with line numbers |
 | `syntax_errors` | syntax errors of YAML explained |
-| `keys` | keys compared with the models: renamed, dropped or refused |
+| `keys` | keys checked against the models: renamed, dropped or refused |
 | `problems` | the problems of a file, reported together with their lines |
-| `section` | the base of all models, and the marks of their keys |
+| `section` | the base class of all sections, and the annotations of their keys |
 | `quantities` | durations and sizes with their units |
 | `source` | the source file |
 | `task` | the task file |
@@ -23,7 +23,7 @@
 | `access` | roles, and the file of API tokens |
 | `log` | the log settings of master and worker |
 | `master` | the file of a master |
-| `worker` | the file of a worker |
+| `worker` | the config file of a worker |
 | `secret` | secrets by reference |
 | `encryption` | the encryption of passwords |
 | `redact` | files without their secrets, for display |

@@ -1,4 +1,7 @@
-"""Compares keys with the models: renames old names, drops empty keys, refuses unknown ones and names the nearest."""
+"""Checks the keys of a config file against the models: renames old keys, drops empty ones and refuses unknown ones.
+
+The error for an unknown key names the nearest known one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The base of every section of a file: a frozen model with DM's key names, and the marks that its keys can have."""
+"""The base class of all sections of a config file: a frozen model with DM's key names, and the annotations of its keys.
+
+The annotations mark keys that are not supported yet, and keys that have no effect.
+"""
 
 from __future__ import annotations
 

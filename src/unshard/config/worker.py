@@ -1,4 +1,4 @@
-"""The file of a worker."""
+"""The config file of a worker."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@
 | `words` | arguments of a command line as fields of requests |
 | `verbs` | the verbs, from arguments to requests |
 | `session` | the settings of a call, and its end: the answer shown, the exit code |
-| `runs` | the files by which ctl finds an `unshard run` of this folder |
+| `runs` | the `unshard run` processes of the current folder |
 | `client` | HTTP to the masters; each is tried until one answers |
-| `direct` | verbs that need no master, since they read the target's records |
-| `tables` | the answers as text on a terminal |
+| `direct` | commands that need no master, since they read the target's records |
+| `tables` | the answers formatted for a terminal |
 | `status_table` | `query-status` on a terminal |
 """

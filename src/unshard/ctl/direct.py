@@ -1,6 +1,6 @@
-"""Verbs that need no master: the task file shows where the task's records are. Imported when it is needed only.
+"""Commands of `unshard ctl` that need no master: they find a task's records through its task file.
 
-`check-task` runs the checks before a start and returns dmctl's answer.
+Imported only when one of them is used. `check-task` runs the checks before a start and returns dmctl's answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The runs of this folder: each `unshard run` leaves a file beside its log that says where its API is.
+"""Finds the `unshard run` processes of the current folder, by the files that each of them writes next to its log.
 
-A second file says which run it is and, once it is over, when it ended and why.
+One file has the address of the run's API. The other says which run it is and, once it is over, when it ended and why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A master's answers for a terminal: which shape each verb's has, and the shapes that need few lines."""
+"""Formats the answers of a master for a terminal: which layout each command's answer has, and the simple layouts."""
 
 from __future__ import annotations
 

@@ -14,15 +14,15 @@
 | `modified` | the name of a MODIFY or CHANGE in event filters |
 | `rewrite` | names replaced in the text; RENAME and DROP of several tables split |
 | `alter_parts` | an ALTER TABLE cut into its operations |
-| `provenance` | statements refused because of a column mapping or an extracted column |
+| `provenance` | DDL refused because of a column mapping or an extracted column |
 | `renamed_table` | a target table in a source's words |
-| `engines` | InnoDB in the place of an engine without transactions |
+| `engines` | InnoDB instead of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |
 | `in_snapshot` | sharding DDL that the copies of some merged tables contain |
 | `tracker` | the structure of every source table at the current position |
 | `sandbox` | statements tried on empty copies of tables, in scratch schemas |
-| `trials` | the results of the latest trials |
+| `trials` | a cache of the sandbox |
 | `evaluate` | structures after a statement, computed without a server |
 | `schema_equality` | the comparison of two SHOW CREATE texts |
 | `own_names` | names of constraints that a server makes |

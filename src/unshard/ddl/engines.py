@@ -1,7 +1,7 @@
-"""Storage engines in statements: one without transactions is replaced by InnoDB, as the copy replaces it.
+"""Replaces a storage engine without transactions by InnoDB in DDL statements, as the copy does.
 
-Rows that are rolled back elsewhere stay in a table without transactions, so that they could come twice
-(`model.shape`).
+A table without transactions keeps rows of a transaction that is rolled back. They would be written again by the next
+attempt (`model.shape`).
 """
 
 from __future__ import annotations

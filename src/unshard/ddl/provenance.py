@@ -1,11 +1,11 @@
-"""Statements that are refused on tables whose rows carry marks of their origin: column mappings, extracted columns.
+"""Refuses DDL that does not fit rows which a column mapping or an extracted column has changed.
 
 | statement | error |
 |---|---|
 | changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
-| renames a table so that its rows would carry other marks (another number, another text) | SYNC-018 |
+| renames a table so that its rows would get another number or another extracted text | SYNC-018 |
 
-The rows on the target carry the old form, and no statement of the log writes them anew.
+The rows on the target still have the old values, and no statement of the log rewrites them.
 """
 
 from __future__ import annotations

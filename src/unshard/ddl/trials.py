@@ -1,12 +1,13 @@
-"""The results of the latest trials of statements, none of which is run a second time.
+"""A cache of the sandbox: DDL that was tried on the same table structures is not tried again.
 
-The structure that a statement leaves depends on the structures before it, the schema, the session and the statement's
-text. The tracker and the plan of the target's change ask for the same trial unless the target's table differs from the
-source's. A log that makes one small table after the other asks for the same trial under other names. A table's name
-decides nothing where neither the statement nor any structure has it in another place, as in the name of a constraint.
+The sandbox runs a statement on empty copies of tables to learn the structures after it. These depend on the structures
+before it, the schema, the session and the statement's text. The tracker and the plan of the target's change try the
+same statement on the same structures unless the target's table differs from the source's. A log that creates many
+small tables, one after the other, repeats the same statements under other names. The result does not depend on a
+table's name unless the statement or a structure has the name in another place too, such as the name of a constraint.
 
 The texts contain the name of the scratch schema, and with it the number of the connection: on a new connection,
-perhaps to another server, all trials are run anew.
+perhaps to another server, every statement is tried again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Dumps from snapshots that start together under a lock, and dumps with no common snapshot at all.
+"""Dumps whose snapshots all start under one lock, and dumps without a common snapshot (`consistency: none`).
 
 The steps of a locked dump, in which `wait` is the barrier of all tasks:
 
     task 0: take the lock        all: wait
-    all: start the snapshot, touch every table of theirs, read tables that are not transactional
+    all: start the snapshot, touch every table of their chunks, read tables that are not transactional
     task 0: read the location    all: wait
     task 0: unlock               all: read their chunks
 """

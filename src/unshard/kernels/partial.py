@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="attr-defined, has-type, var-annotated, type-arg, no-any-return, misc"
-"""The sink for row images that lack columns, or whose JSON documents may be differences.
+"""The columns of row images that lack columns, or whose JSON columns may hold differences instead of documents.
 
 The columns of a `PartialSink` are those that its images have, before or after. A column that one image lacks is NULL in
 its row.

@@ -9,7 +9,7 @@
 | `structure` | the target's databases and tables: created, or compared with the source's |
 | `creation` | CREATE statements for each kind of target |
 | `empty_tables` | tables of an earlier attempt, dropped |
-| `widen` | the target's table altered to take the rows of copies that differ |
+| `widen` | the target's table altered to hold the rows of shards whose structures differ |
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |

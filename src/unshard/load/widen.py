@@ -1,4 +1,6 @@
-"""Alters the target's table to take the rows of copies that differ: it gets every column that one of them has.
+"""Alters a target table to hold the rows of shards whose structures differ: it gets every column that one of them has.
+
+A copy is the dump of one shard, with the structure that the shard had at its snapshot.
 
 | the target's table, compared with a copy | what is done |
 |---|---|

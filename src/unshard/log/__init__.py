@@ -9,7 +9,7 @@ a minute. Nothing is written before `configure` is called, since Spark's tasks c
 | `lines` | the two formats of a line; lines that recur |
 | `redaction` | the removal of secrets |
 | `ring` | the newest lines, in memory |
-| `rotation` | log files that are renamed when they are large |
+| `rotation` | rotation of log files by size |
 """
 
 from __future__ import annotations

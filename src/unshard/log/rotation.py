@@ -1,4 +1,4 @@
-"""Log files that are renamed when they are large. The limits are DM's: 512 MB a file and seven days."""
+"""Rotates log files by size. The limits are DM's: 512 MB a file and seven days."""
 
 from __future__ import annotations
 

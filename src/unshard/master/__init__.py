@@ -8,7 +8,7 @@
 | `tables` | the tables of the store, and their versions |
 | `state` | the contents of the store as one frozen value |
 | `cluster` | the leader's changes of the state, and its links to the workers |
-| `settle` | the wait until subtasks have the wanted stage |
+| `settle` | the wait until subtasks have reached the wanted stage |
 | `tasks` | tasks: start, stop, pause, resume |
 | `beginning` | the options of a start: at a time, or with the target's records dropped |
 | `updates` | a task's or a source's file replaced |

@@ -1,4 +1,4 @@
-"""Waits until workers show the wanted stage of subtasks: as DM does, for ten seconds."""
+"""Waits until the workers report that subtasks have reached the wanted stage: for up to ten seconds, as DM does."""
 
 from __future__ import annotations
 

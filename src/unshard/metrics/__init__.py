@@ -11,7 +11,7 @@ Nothing is counted on the path of the rows. A request for `/metrics` reads state
 | `of_relay` | relays |
 | `of_sync` | sync: lag, position, rows, batches |
 | `of_process` | masters, and each process itself |
-| `events` | counters that no unit has: errors, repeated attempts, waiting |
+| `events` | counters of events: errors, repeated attempts, waiting |
 | `sample` | samples, and Prometheus' text format |
 | `registry` | all metrics by name; alert rules |
 | `dashboard` | the Grafana dashboard |

@@ -7,6 +7,6 @@
 | `table` | tables: names, columns, indexes |
 | `shape` | whether a table keeps every value of another one's rows |
 | `change` | the operations of row changes, and the Arrow fields of row images |
-| `progress` | the progress of dump and load |
+| `progress` | the progress of the dump and the load |
 | `stored_form` | the version of the JSON records in a target |
 """

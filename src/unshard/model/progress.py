@@ -1,4 +1,4 @@
-"""The progress of a unit of the full migration, and amounts in readable form."""
+"""The progress of the dump and the load, and a function that formats a number of bytes."""
 
 from __future__ import annotations
 

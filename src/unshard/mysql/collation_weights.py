@@ -1,4 +1,4 @@
-"""The texts that a collation of the target takes for equal and the source's does not, as both servers show it."""
+"""Finds strings that are equal under the target's collation and not under the source's, by queries to both servers."""
 
 from __future__ import annotations
 

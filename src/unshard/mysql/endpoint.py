@@ -1,4 +1,4 @@
-"""Makes the `Endpoint` that connections take from the user's description of a server."""
+"""Builds an `Endpoint`, from which connections are opened, from the settings of a database server."""
 
 from __future__ import annotations
 

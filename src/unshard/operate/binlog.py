@@ -1,4 +1,4 @@
-"""`binlog`: writes an operator, a task's instruction for one binlog position, to the target."""
+"""`binlog`: stores operators in the target. An operator tells a task to skip, replace or inject at one position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`shard-ddl-lock`: shows the locks of a task's sharding DDL, and writes a user's decision about one to the target."""
+"""`shard-ddl-lock`: lists the locks of a task's sharding DDL, and writes a user's decision about a lock to the target.
+
+A user may resolve a lock without the sources that are missing, or let one shard's statement take effect.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The GTID set executed up to the relay's end: a file's own list at its start, plus the transactions since."""
+"""The GTID set executed up to the end of the relay log: the list at a file's start, plus the transactions after it.
+
+The list is the file's PREVIOUS_GTIDS event (MySQL) or GTID_LIST event (MariaDB).
+"""
 
 from __future__ import annotations
 

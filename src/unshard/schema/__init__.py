@@ -18,5 +18,5 @@ Nothing here asks a server.
 | `text` | a definition as SHOW CREATE TABLE |
 | `tidb` | definitions translated for TiDB |
 | `tidb_alter` | operations translated for TiDB |
-| `free_names` | names that columns and keys of one statement exchange |
+| `free_names` | an ALTER TABLE rearranged where a column or key gets the name of another one |
 """

@@ -1,4 +1,4 @@
-"""Names that columns and keys of one ALTER TABLE exchange.
+"""Rearranges an ALTER TABLE for TiDB in which a column or key gets the name of another one.
 
 MySQL and MariaDB assign all new names of a statement at once. TiDB checks each change against the table from before the
 statement, and refuses a name that is taken there (errors 1060 and 1061), so such names change in two turns.

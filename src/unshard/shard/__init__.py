@@ -10,14 +10,14 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `group` | the tables of one source that are routed to one target table |
 | `group_keeper` | all groups of a subtask |
 | `lock_keeper` | the DDL locks of a target table, over all sources |
-| `show` | the waiting statements in `query-status` and `shard-ddl-lock` |
+| `show` | pending sharding DDL in `query-status` and `shard-ddl-lock` |
 | `merged_table` | a merged table of optimistic mode, and the decision about its next change |
 | `merged_record` | the record from which it decides |
 | `merged_parts` | the values in the record: shards, requests, changes |
 | `join` | the join of the shards' structures |
 | `merged_step` | the effect of one shard's statement on the merged table |
 | `merged_difference` | the statement from one structure of a merged table to the next |
-| `forced` | the structure of a shard whose statement a user leaves out |
+| `forced` | the structure of a shard whose statement a user has left out |
 | `merged_form` | a merged table as JSON |
 | `show_merged` | the waiting statements of optimistic mode |
 """

@@ -1,6 +1,7 @@
-"""The structure by which the target takes a shard's rows when a human leaves the shard's statement out of it. Pure.
+"""Computes the structure of a shard in the join after a user has left the shard's statement out. No I/O.
 
-It is the shard's own structure, except for what has no join with those of the target and the other shards:
+The target takes the shard's rows in this structure. It is the shard's own, except for the parts that have no join with
+the structures of the target and the other shards (`join`, which also defines the rule of a column):
 
 | in the shard | in the structure |
 |---|---|

@@ -1,4 +1,4 @@
-"""The statements that wait, for whom, since when, and the remedy: for `query-status` and `shard-ddl-lock`."""
+"""Pending sharding DDL in `query-status` and `shard-ddl-lock`: what it waits for, since when, and the remedy."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@
 | `position_at` | the first transaction at or after a point in time |
 | `replica_protocol` | the messages of the replica protocol |
 | `replica` | the replica stream as runs of checked events |
-| `read_only` | sources that take no writes |
+| `read_only` | makes a source refuse writes |
 """

@@ -1,7 +1,7 @@
-"""A source that takes no writes: one that is read-only, or one that is locked.
+"""Makes a source refuse writes: by `read_only`, or by locking its tables for a few seconds.
 
-A read-only source has `read_only` set, and `super_read_only` where the server has it. A locked source takes no writes
-for some seconds at most.
+A read-only source has `read_only` set, and `super_read_only` where the server has it. A lock is released after a given
+number of seconds at the latest.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 | `survey` | how many tasks the executors run at a time, and whether they have the same versions |
 | `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
 | `batches` | a batch as one job, with either exchange; a small one in this process |
-| `batch_tasks` | the tasks of a batch, in worker processes |
+| `batch_tasks` | the tasks of a batch, in Spark worker processes |
 | `worker_process` | parts of every task in a worker process |
 | `binlog` | binlog files as a Spark data source |
 """

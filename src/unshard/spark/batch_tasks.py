@@ -1,6 +1,6 @@
-"""The tasks of a batch, as Spark's worker processes run them: one share, or either side of the shuffle.
+"""The Spark tasks of a batch: a task that decodes and applies its own partitions, and the two sides of the shuffle.
 
-A worker process imports this module and what it needs, and nothing that plans a batch or starts a job
+A Spark worker process imports this module and what it needs, and nothing that plans a batch or starts a job
 (`spark.daemon`).
 """
 

@@ -1,7 +1,7 @@
-"""Statements that write the error value of an ENUM: number 0, an empty text that is not one of its members.
+"""Runs statements that write the error value of an ENUM: number 0, an empty string that is not one of its members.
 
-A strict session refuses such a statement in whatever form it writes the value. So it is run in a session that is not
-strict, and counts only where the server warns of nothing else.
+A strict session refuses such a statement, whether it writes the value as a number or as a string. So the statement is
+run in a session that is not strict. It is accepted only if the server gives no warning about any other value.
 
 TiDB does not say which column of an UPDATE a warning is about. There the statement is run twice. The first run is in a
 strict session, without the error values, and is rolled back; it shows that all other values are accepted unchanged.

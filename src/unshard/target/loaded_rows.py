@@ -1,7 +1,7 @@
 """The progress of continuous validation through the rows of the full load.
 
-`<task>_validator_full_load` has a row for each target table. The end of a range of it that is compared commits together
-with the keys that differ in the range.
+`<task>_validator_full_load` has a row for each target table. When a range of the table has been compared, the end of
+the range and the keys that differ in it are committed in one transaction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of the server to which a source's binlog names belong.
+"""Stores in the target the identity of the server to which a source's binlog names belong.
 
 They are the names in its checkpoint, its open batch and its prepared transactions. The server is recorded at a task's
 first contact with its source. It changes in the transaction that translates those names when the source has failed over

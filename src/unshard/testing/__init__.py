@@ -17,7 +17,7 @@ The wheel has what the demo uses (`OF_TESTS` in setup.py names the others).
 | `shapes` | kinds of test tables |
 | `type_cases` | column types with values that must arrive unchanged |
 | `workload` | seeded random work on shard tables |
-| `hold` | batches blocked by locked rows |
+| `hold` | locked rows that block a batch |
 | `compare` | source tables compared with the target table |
 | `applied_once` | the check that each change was applied exactly once |
 | `binlog_count` | the row changes in a server's own binlog |

@@ -1,4 +1,4 @@
-"""Blocks a batch in progress by locking rows, and tells whether a statement on a server waits for a lock."""
+"""For tests: locks rows so that a batch blocks in the middle, and tells whether a statement waits for a lock."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 | `on_demand` | the validator of a subtask, built when it is wanted |
 | `validator` | the thread of one source's validator, and its status |
 | `tables` | the plan of how the tables are compared |
-| `first_look` | a first look at the keys that batches have changed |
+| `first_look` | the first comparison of keys that batches have changed |
 | `full_load` | the rows of the full load, compared range by range |
-| `judge` | keys that differed, looked at until each is decided |
-| `verdicts` | verdicts on record, and questions between the sources |
+| `judge` | keys that differed, compared again until each is decided |
+| `verdicts` | the stored result for each key, and questions between the sources |
 """

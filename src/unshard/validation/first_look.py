@@ -1,4 +1,4 @@
-"""The first look at keys that batches have changed: which of them differ on both ends."""
+"""The first comparison of keys that batches have changed, between source and target. Runs on the driver."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Judges keys that differed at a look: `compare.chase`, repeated while the task runs.
+"""Compares keys that differed again and again while the task runs, until each is decided. Uses `compare.chase`.
 
-A key is looked at again once the target has all that the source had at the look before. The caller records what is
-settled.
+A key is compared again once the target has all that the source had at the comparison before. The caller records the
+result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records verdicts on keys, and carries questions between the sources of a task about rows of merged tables."""
+"""Stores the result of validation for each key, and asks the task's other sources about rows of merged tables."""
 
 from __future__ import annotations
 

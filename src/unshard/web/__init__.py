@@ -8,7 +8,7 @@
 | `tokens` | the caller of a request |
 | `guard` | the role that each route needs |
 | `audit` | the audit log |
-| `audit_names` | the names in a request that it writes |
+| `audit_names` | the names in a request that the audit log writes |
 | `leader` | requests passed on to the leader |
 | `answers` | answers with errors, lists and results of verbs |
 | `observe` | `/metrics`, settings, the log level |
@@ -16,5 +16,5 @@
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
 | `links` | the calls between masters and workers |
-| `worker_app` | the routes of a worker |
+| `worker_app` | the HTTP endpoints of a worker |
 """

@@ -1,4 +1,4 @@
-"""The names in a request that the audit log writes: of no body anything else is written."""
+"""Extracts from a request the names that the audit log writes. Nothing else of a request's body is logged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""TLS of the cluster's own links, both sides: contexts that follow their files, clients made with them.
+"""TLS between the processes of a cluster: SSL contexts that reload changed files, and HTTP clients that use them.
 
-A changed certificate, key or authority counts from the next connection on; a set of files that can't be read (one
-half of a pair is there, the other not yet) leaves the last good one in force.
+A changed certificate, key or authority counts from the next connection on. While a set of files can't be read (one half
+of a pair is there, the other not yet), the last good set stays in force.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The routes of a worker: the requests of its master (`WorkerLink`). It decides nothing."""
+"""The HTTP endpoints of a worker. Its master calls them (`WorkerLink`); each returns what the worker answers."""
 
 from __future__ import annotations
 

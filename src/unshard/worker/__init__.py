@@ -10,17 +10,17 @@
 | `start` | the location at which a subtask starts |
 | `source_facts` | facts of a source before a start: its tables by the rules |
 | `source_traits` | settings of a source on which statements depend |
-| `source_clock` | the source's own clock |
+| `source_clock` | a local time of the source converted to UTC |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |
-| `purging` | the deletion of relay files that no subtask needs |
+| `purging` | the purge of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
 | `stages` | the stages of a subtask, and the events between them |
-| `status` | a reading of a subtask |
+| `status` | the status of a subtask at one moment |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
 | `report` | readings in the API's forms |
-| `copied_tables` | the tables of a subtask's copy as reported last |
+| `copied_tables` | the progress of each table's copy, as last reported |
 | `metrics` | samples for `/metrics` |
 """

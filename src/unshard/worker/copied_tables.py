@@ -1,6 +1,6 @@
-"""The tables of a subtask's copy as they were reported last.
+"""The progress of each table's copy, as last reported.
 
-Each change has a revision, so that who asks again gets only what is new.
+Each change gets a revision, so that a caller can ask for the changes after a revision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The deletion of a source's relay files, and the files that its subtasks still need, running or not."""
+"""Purges a source's relay files, except those that its subtasks still need, whether the subtasks run or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source's own clock, which converts a local time of its time zone to UTC."""
+"""Converts a local time of the source's time zone to UTC, by a query to the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A subtask's reading: which unit runs and how far it is."""
+"""The status of a subtask at one moment: the unit that runs, and its progress."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 | `child` | the command `unshard` as a child process |
 | `open_batches` | checkpoints and open batches, read from outside of the run |
 | `proof` | the proof: rows are equal, and nothing was applied twice |
-| `applied_counts` | the counts of what was applied, by the target's own record |
+| `applied_counts` | how often the target applied each change |
 | `narration` | the lines that the demo prints |
 """
 

@@ -1,7 +1,6 @@
-"""The counts of what the target's own record says was applied.
+"""Counts how often the target applied each change, from its binlog (MariaDB) or from its row versions (TiDB).
 
-A MariaDB has its record in its binlog. A TiDB has none; there the record is the versions of each row and of the
-receipts.
+A TiDB has no binlog. There the versions of each row and of each receipt are counted.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 | module | contents |
 |---|---|
 | `chunk` | one range of a table, compared by checksums and then by rows |
-| `changed` | a first look at keys that batches have changed |
+| `changed` | the first comparison of keys that a source table has changed |
 | `look` | a further look at single rows, by key |
 | `rows` | rows of either side as Arrow batches in one form |
-| `canonical` | the one form of values of a column |
+| `canonical` | the canonical form of a column's values |
 | `row_digest` | digests of rows, which a server sums up |
 | `repair` | statements that make rows of the target equal to those of the sources |
 """

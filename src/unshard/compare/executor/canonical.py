@@ -1,14 +1,14 @@
-"""One form for the values of a column, whatever server and type they come from. Arrow in, Arrow out.
+"""Converts the values of a column to one canonical form, so that values of different servers and types can be compared.
 
-Values are read by `dump.read`, so that most are alike already. The remaining differences, by the columns that are
-compared:
+Arrow in, Arrow out. Values are read by `dump.read`, so that most are equal already. The remaining differences, by the
+columns that are compared:
 
 | columns | form |
 |---|---|
 | FLOAT in DOUBLE | the DOUBLE that the FLOAT's shortest text says, as the writer makes it |
 | FLOAT and DOUBLE with (m,d) | rounded to d digits, as servers show them: they round in several ways before that |
 | DECIMAL of several scales; times of several precisions | without zeros at the end |
-| CHAR beside another text type | without blanks at the end |
+| CHAR compared with another text type | without blanks at the end |
 | BIT | eight bytes |
 | JSON on either side | parsed: no blanks, keys in order, 2.0 as 2, integers beyond 64 bits as doubles |
 | SET with several definitions | members in order |

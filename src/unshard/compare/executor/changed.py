@@ -1,7 +1,7 @@
-"""Spark task: a first look at keys that a source table has changed: which of them differ on both sides.
+"""Spark task: the first comparison of keys that a source table has changed, between source and target.
 
-Most keys are right by then, so rows are only hashed; those that differ are looked at again (`look.py`). The source is
-read first: a row that is equal then was right in the target when it was read there.
+Most keys are equal by then, so only hashes of the rows are compared; keys that differ are compared again (`look.py`).
+The source is read first: if a row is equal then, the target's row was right at the time when it was read.
 """
 
 from __future__ import annotations

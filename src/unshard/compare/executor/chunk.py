@@ -1,4 +1,4 @@
-"""Spark task: compare one range of a table. What it finds are suspects: rows may be in flight to the target.
+"""Spark task: compares one range of a table. Keys that differ are only suspects: their changes may be in flight.
 
 | step | reads | ends where |
 |---|---|---|
@@ -6,7 +6,7 @@
 | 2 rows are read and summed up here, by a part of their hash | all rows of the range | all sums are equal |
 | 3 rows of the sums that differ are read again | rows with one of these hashes | |
 
-All of it is seen by one snapshot of each server, so that the steps speak of the same rows.
+All steps read from one snapshot of each server, so that they see the same rows.
 """
 
 from __future__ import annotations

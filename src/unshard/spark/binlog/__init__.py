@@ -4,7 +4,7 @@
 |---|---|
 | `source` | the data source: byte ranges, and the offsets of a stream |
 | `options` | the options of a reader |
-| `files` | the folder of binlog files |
+| `files` | the folder of binlog files as one log |
 | `structures` | the structures by which rows are read |
 | `rows` | decoded batches as rows with Spark's types |
 """

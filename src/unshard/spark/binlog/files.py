@@ -1,7 +1,4 @@
-"""A folder of binlog files as a log that can be followed.
-
-The log is cut into ranges of whole transactions.
-"""
+"""Reads a folder of binlog files as one log that may still grow, in ranges of whole transactions."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Steps *map* and *encode* for row images that lack columns: one statement a row, by the columns that the images have.
+"""Steps *map* and *encode* for partial row images: one statement for each row, with only the columns of the images.
 
 | images | becomes |
 |---|---|
-| INSERT | INSERT of the present columns, and of the source's own default for each absent one |
-| UPDATE | UPDATE of the columns present after, in the row with the key before |
-| DELETE | DELETE by the key before |
+| INSERT | INSERT of the columns in the image, and of the source's own default for each other column |
+| UPDATE | UPDATE of the columns in the image after; the row is found by the key in the image before |
+| DELETE | DELETE by the key in the image before |
 
 If the image before lacks the target's key, or a default is no constant, the batch stops before any of it (or of its
 slice) is applied. Every table of such a batch is ordered (`sync.planning.table_plans`).

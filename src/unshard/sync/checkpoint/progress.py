@@ -1,4 +1,7 @@
-"""The progress of one source: the positions that are read, applied and durable, and whether one is in doubt."""
+"""The progress of one source: the positions that are read, applied and durable.
+
+It also records in the target whether changes after the checkpoint may have been applied already.
+"""
 
 from __future__ import annotations
 

@@ -12,5 +12,5 @@
 | `planner` | the plan of a batch: byte ranges, partitions, exchange |
 | `skipped_events` | row events that are skipped undecoded |
 | `refused_events` | row events that stop the task before the batch |
-| `operators` | the row changes that operators leave out |
+| `operators` | `binlog skip` for row changes: the changes that are excluded from a batch |
 """

@@ -1,7 +1,7 @@
-"""Refuses safe mode for unique keys whose collation on the target takes more texts for equal than the source's.
+"""Refuses safe mode if a unique key has a collation on the target that treats more strings as equal than the source's.
 
 Safe mode writes a row by REPLACE, which removes any other row that has an equal value in a unique key. Two rows of the
-source may have such values there: one of them would be lost without a word.
+source may have such values there: one of them would be lost without any message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Operators for row changes, on the driver: which changes they leave out, and how a batch goes on without them.
+"""`binlog skip` for row changes: finds the changes that operators exclude, and plans the batch without them.
+
+Runs on the driver.
 
 | the process dies | then |
 |---|---|

@@ -4,19 +4,19 @@
 
 | module | contents |
 |---|---|
-| `table_owners` | the tables that a source declares to the other sources |
+| `table_owners` | the tables of each source by target table, recorded for the other sources |
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
 | `owner` | the statement that the owner of a lock runs |
 | `item_fills` | values that each source sets into its rows after the statement |
-| `resync` | the re-sync: changes that waited, read again and applied |
-| `moved_rows` | rows that moved between shards while a statement waited |
-| `changed_keys` | the keys of these changes |
+| `resync` | the re-sync: changes that waited for a sharding DDL, read again and applied |
+| `moved_rows` | a search of the log for rows that moved between shards while a statement waited |
+| `changed_keys` | the keys of the target in the row changes of the log |
 | `shared_keys` | the keys that more than one table has changed |
 | `move_outcomes` | the decision about each change of such a key |
 | `optimistic` | one source's side of the protocol of optimistic mode |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
-| `merged_members` | one source's shards in merged tables |
+| `merged_members` | one source's shards, registered in merged tables |
 | `merged_changes` | the change of a merged table by one source |
 """

@@ -1,4 +1,4 @@
-"""Reads the target keys that changes of the log have. For `sync/sharding/moved_rows.py`; nothing is written."""
+"""Reads from the log which keys of the target its row changes have. Used by `moved_rows`; nothing is written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One source's shards in the merged tables of optimistic mode: registered at a start, with a copy, and taken out again.
+"""Registers one source's shards in the merged tables of optimistic mode, at a start and with a copy, and removes them.
 
-`merged` are the merged tables as last loaded. What is done is decided in the transaction that writes it (`step`).
+`merged` are the merged tables as last loaded. Each change is decided in the transaction that writes it (`step`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Finds rows that moved between shards while a sharding DDL waited, in the log, before the re-sync begins.
+"""Finds rows that moved between shards while a sharding DDL waited. It reads the log before the re-sync begins.
 
 The re-sync applies the changes that waited after changes of free tables that come later in the log (`changed_keys`).
 The log shows which keys both have changed; it is kept from where the first table's changes began to wait, and is read
-once more. First the hashes of all keys show whether two tables have changed one key. Where no row has moved, none is
-found, and that is all. Otherwise the changes of those keys show which ones the re-sync must leave out. With several DDL
-in flight the hashes are kept, if they are not too many, and the next look goes on where this one ended.
+once more. First the hashes of all keys show whether two tables have changed the same key. If none have, no row has
+moved, and the search ends. Otherwise the changes of those keys show which ones the re-sync must leave out. With several
+DDL in flight the hashes are kept, if they are not too many, and the next search continues where this one ended.
 
 | what can't be read, or has a key that can't be compared | exactly once | where a row would be overwritten unseen |
 |---|---|---|

@@ -1,12 +1,13 @@
-"""The re-sync: reads again the changes that waited for a sharding DDL, and applies those of the group's tables.
+"""The re-sync: reads the log again and applies the changes of tables that waited for a sharding DDL.
 
-A batch takes as many stretches of rows as fit, and passes over the statements and other rows between them: of each
-table it applies what lies in the table's window. So a DDL that shards meet one by one, with rows between, costs one
-batch and not one a shard.
+Only the changes of the group's tables are applied. Each table has a window: the range of the log in which its changes
+waited. A batch takes several runs of rows from the log, as many as fit. It passes over the statements and the other
+rows between them, and applies only the changes in their tables' windows. If the shards execute a DDL one after the
+other, with rows between, the re-sync therefore needs one batch and not one for each shard.
 
 | the process dies | then |
 |---|---|
-| before a batch is open, or when nothing of it is applied | the group's row has its progress; it goes on there |
+| before a batch is open, or when nothing of it is applied | the group's row has its progress; it resumes there |
 | in the batch | its plan names the group, and the same batch is finished (`again`) |
 | after the batch is closed | the group's row has moved with it |
 """

@@ -1,8 +1,9 @@
-"""The tables of a source by target table, declared to all sources of the task by rows in the target.
+"""Records in the target which tables of a source are routed to each target table, for the task's other sources.
 
-A duplicate key in a merged table may be caused by changes that wait for a sharding DDL (`held_clash`). When a row moves
-under its key from a shard whose changes wait to a shard that is free, the target gets the INSERT before the DELETE. It
-can't be put right here: the new row has the old structure, which the target loses before the old row may be deleted.
+The module also explains a duplicate key in a merged table that is caused by changes that wait for a sharding DDL
+(`held_clash`). When a row moves under its key from a shard whose changes wait to a shard that does not wait, the target
+gets the INSERT before the DELETE. This can't be repaired here: the new row has the old structure, and the target loses
+that structure before the old row may be deleted.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 | `reader` | a statement of the log as operations |
 | `crossings` | statements between the snapshots of the tables that they name |
 | `refused` | statements that are refused without `shard-mode` |
-| `uncoordinated` | statements that wait for no other table, as sharding groups see them |
+| `uncoordinated` | statements that need no coordination between shards |
 | `plan_record` | the plan of a statement's batch as JSON |
-| `steps` | the steps of a plan, and the record of tables that they make |
+| `steps` | the steps of a plan, and the list of tables that they make |
 | `backfill` | values of the source set into rows after an ALTER TABLE |
 | `tracked_tables` | the tables at the current position, for the next checkpoint |
 """

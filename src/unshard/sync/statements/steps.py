@@ -1,13 +1,14 @@
-"""Runs the steps of a statement's plan, and notes each together with what it means for the record of filled tables.
+"""Runs the steps of a statement's plan, and records in the target which steps are done and which tables they made.
 
-That record (`target.filled`) tells a reset which tables the task has made. Without those that statements of the log
-make, a reset would not remove them, and the copy that begins anew would stop at their rows.
+A step is recorded together with its tables in one transaction. The list of tables (`target.filled`) tells a reset which
+tables the task has made. Without those that statements of the log create, a reset would not remove them, and a copy
+that starts again would stop at their rows.
 
 | the process dies | then |
 |---|---|
 | before a step's table is recorded | nothing was done |
-| before CREATE TABLE, or after it and before the step is noted | the table is on record as found: a reset empties it |
-| before a RENAME or DROP is noted | the next process notes it |
+| before CREATE TABLE, or after it and before the step is recorded | the table is recorded as found: a reset empties it |
+| before a RENAME or DROP is recorded | the next process records it |
 """
 
 from __future__ import annotations

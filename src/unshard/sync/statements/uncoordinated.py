@@ -1,4 +1,4 @@
-"""Statements that wait for no other table, as sharding groups see them."""
+"""Statements that need no coordination between shards, and the changes that they make to sharding groups."""
 
 from __future__ import annotations
 

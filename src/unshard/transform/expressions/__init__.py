@@ -6,8 +6,8 @@
 | `parse` | the text of an expression as a tree |
 | `compile` | a tree compiled for a table, and checked |
 | `values` | the kind and the evaluation of each part |
-| `moments` | dates and times: literals, and their parts |
+| `moments` | dates and times: literals, and functions such as YEAR() |
 | `compare` | comparisons of two values |
 | `texts` | comparisons of texts by a collation |
-| `arithmetic` | calculations with exact numbers |
+| `arithmetic` | exact arithmetic |
 """

@@ -1,4 +1,4 @@
-"""Calculations with exact numbers: one that may leave the server's range is refused, so that no row is an error."""
+"""Exact arithmetic in expressions. An operation that may exceed the server's range is refused, so that no row fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates and times in expressions: literals in the form that columns have, and their parts."""
+"""Dates and times in expressions: literals in the representation of the column, and functions such as YEAR()."""
 
 from __future__ import annotations
 

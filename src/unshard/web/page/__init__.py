@@ -4,20 +4,20 @@
 |---|---|
 | `door` | the login of a browser |
 | `endpoints` | the routes of the page |
-| `reader` | one reader of the cluster's state for all browsers |
-| `figures` | the figures that it reads, as frozen values |
-| `reported` | figures made of the workers' reports |
+| `reader` | polls the cluster's state once for all browsers |
+| `figures` | the figures that the page shows, as dataclasses |
+| `reported` | these figures, computed from the workers' answers |
 | `restored` | figures of the past that the workers have kept |
 | `trends` | the lag of each task over the last hour |
 | `step_times` | the times of a batch's steps over two hours |
-| `concerns` | what is not fine in the figures |
+| `concerns` | the problems of a cluster, found in its figures |
 | `verdict` | the headline: a sentence for each of these |
-| `copying` | the copy by table |
+| `copying` | the progress of each table's copy |
 | `log_watch` | the newest lines of the log |
 | `validation` | the rows that continuous validation finds to differ |
-| `route_reader` | the screen of a task's routes |
+| `route_reader` | the routes page of a task |
 | `routes` | the picture of a task's routes |
-| `new_task` | a new task by a form |
+| `new_task` | the form for a new task |
 | `draft` | a draft that changes a task |
 | `actions` | the verbs that a user can run, with their forms |
 | `screens` | the screens of one snapshot, and the stream of updates |

@@ -1,4 +1,4 @@
-"""Finds what is not fine in the figures of a cluster. Pure."""
+"""Finds the problems of a cluster in its figures, for the web page. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The copy by table on the page: updated from the workers' changes while a user looks at it."""
+"""The progress of each table's copy on the web page. The workers are asked for changes while a user looks at it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The login of a browser: a form that takes a token, a cookie in its place, a CSRF token for changes.
+"""The login of a browser: a form exchanges an API token for a session cookie, and a CSRF token protects changes.
 
 An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API takes no cookie.
 """

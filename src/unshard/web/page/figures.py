@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, as frozen values. None is "unknown". `reported` makes them."""
+"""Dataclasses with the figures of a cluster that the web page shows. None means unknown. `reported` computes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new task by a form: its basic keys become the text of a task file, which is shown, checked or started."""
+"""The form for a new task: builds a task file from its fields, and shows it, checks it or starts the task."""
 
 from __future__ import annotations
 

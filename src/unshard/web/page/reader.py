@@ -1,7 +1,7 @@
-"""One reader of the cluster's state for all browsers, and two hours of what it read.
+"""Polls the cluster's state once for all browsers, and keeps two hours of the results.
 
-The workers are asked what they know; neither a source nor the target is asked anything. A master that begins to lead
-gets the two hours from the workers.
+The workers are asked what they know; neither a source nor the target is asked anything. A master that becomes the
+leader gets the two hours from the workers.
 """
 
 from __future__ import annotations

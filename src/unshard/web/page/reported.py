@@ -1,4 +1,4 @@
-"""The page's figures of a cluster, made of the workers' reports in the forms of `query-status`. Pure."""
+"""Computes the figures that the web page shows from the workers' `query-status` answers. No I/O."""
 
 from __future__ import annotations
 

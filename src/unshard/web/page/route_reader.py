@@ -1,6 +1,6 @@
-"""The screen of a task's routes: the picture, the tables of an arrow, and which rules decide about one table.
+"""The routes page of a task: a diagram of the routes, the tables of an arrow, and the rules that decide for one table.
 
-The names of the tables are asked of the sources now and then, for all pages.
+The sources are asked for the names of their tables from time to time, once for all browsers.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 | `source_form` | DM's source object and our source file, each made of the other |
 | `tasks` | `/api/v1/tasks` |
 | `task_tables` | the tables of a task |
-| `task_form` | DM's task object and our task file, each made of the other |
+| `task_form` | conversion between DM's task object and our task file |
 | `cluster` | `/api/v1/cluster` |
 | `templates` | templates of tasks |
 | `document` | the API's own description |

@@ -1,4 +1,4 @@
-"""`/api/v1/cluster`: the members of the cluster, and the tools around it."""
+"""`/api/v1/cluster`: masters, workers, and the addresses of Grafana, Prometheus and the alert manager."""
 
 from __future__ import annotations
 

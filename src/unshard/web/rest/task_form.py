@@ -1,10 +1,10 @@
-"""DM's task object and our task file: each is made of the other.
+"""Converts between DM's task object, as REST has it, and our task file.
 
-One rule of DM (`table_migrate_rule`, `binlog_filter_rule`) is up to three of ours: a route, filters with the same
-pattern, an entry of the list of tables to take. The object knows less than the file: extracted columns, expression
-filters, column mappings and the like have no place in it. A task that uses them is shown without them; a change by an
-object leaves them as they are, and a change of the rules is then refused (`to_text`): it is made by the file (`unshard
-ctl update-task`).
+One rule of DM (`table_migrate_rule`, `binlog_filter_rule`) corresponds to up to three of ours: a route, filters with
+the same pattern, an entry of the block-allow list. The object can't express all that the file can: it has no place for
+extracted columns, expression filters, column mappings and the like. A task that uses them is shown without them. A
+change by an object leaves them as they are; it may then not change the rules (`to_text` refuses it): that takes the
+file (`unshard ctl update-task`).
 """
 
 from __future__ import annotations
