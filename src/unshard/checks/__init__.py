@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `facts` | everything that is read from the servers, once, before the first check |
-| `start_position` | the fault of the position at which a task is to start |
+| `start_position` | whether a task can start at its `meta` |
 | `records` | whether a task's sources start from scratch, and whether in safe mode |
 | `run` | the list of checks, and how they are run |
 | `server` | versions, settings of the binlog, numbers of connections |

@@ -1,4 +1,4 @@
-"""The fault of the `meta` at which an incremental task is to start; the server is asked, and no events are read."""
+"""Checks whether an incremental task can start at its `meta`. The server is asked, and no events are read."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@
 | `binlog_lines` | the events of a binlog file as lines or as JSON |
 | `comparing` | the flags of `compare` and `cutover` |
 | `compare` | `unshard compare`: rows of the sources and of the target |
-| `compare_subject` | the ends of a comparison, by a task's files or by another tool's |
+| `compare_subject` | the servers and options of a comparison, by a task's files or another tool's |
 | `cutover` | `unshard cutover`: the guided end of a migration |
 | `monitoring` | `unshard metrics`: dashboard, alert rules, list of metrics |
 | `demo` | `unshard demo` |

@@ -1,4 +1,4 @@
-"""The ends of a comparison, as the files of a task or of sync-diff-inspector name them."""
+"""A comparison's source servers, target and options, from the files of a task or a file of sync-diff-inspector."""
 
 from __future__ import annotations
 

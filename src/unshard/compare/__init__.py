@@ -12,7 +12,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
 | `source_load` | the load on the sources, limited by pauses |
-| `progress_file` | the file from which an interrupted comparison goes on |
+| `progress_file` | the file from which an interrupted comparison continues |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
 | `places` | the ends of the sources' binlogs, and the checkpoint of the target |
 | `chase` | the repeated look at keys that differ, until each is decided |

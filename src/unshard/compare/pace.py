@@ -1,6 +1,6 @@
 """The pace of a comparison: the size of the ranges into which tables are cut while they are compared.
 
-Each range is as large as the table's last ones say takes some seconds.
+The size of a table's next range follows from the time that its last ranges took, so that each takes a few seconds.
 """
 
 from __future__ import annotations

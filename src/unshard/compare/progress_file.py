@@ -1,6 +1,7 @@
-"""The file that a comparison goes on from: a line of JSON for each range that was compared, after one for the plan.
+"""The file from which an interrupted comparison continues: a line of JSON with the plan, then one for each range.
 
-A line that was cut off by the end of the process counts as not written.
+A range gets its line when it has been compared. A line that was cut off by the end of the process counts as not
+written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The meaning of every verb's flags, and the end of a verb: its answer shown, its exit code."""
+"""The settings that the global flags of `unshard ctl` give a command, and its end: the answer shown, the exit code."""
 
 from __future__ import annotations
 

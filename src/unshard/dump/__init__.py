@@ -15,7 +15,7 @@ An interrupted dump is resumed from the records in its folder.
 | `parquet_file` | a Parquet file |
 | `sql_file` | a file of INSERT statements |
 | `files` | names of dump files |
-| `durable` | writing that survives a power cut |
+| `durable` | durable file writes |
 | `metadata` | the state of a dump on disk: location, finished tables, files |
 | `progress` | the progress of a dump, table by table |
 """

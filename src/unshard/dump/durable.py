@@ -1,4 +1,4 @@
-"""Writing that survives a power cut: temporary name, fsync, rename."""
+"""Durable file writes, which survive a power cut: temporary name, fsync, rename."""
 
 from __future__ import annotations
 

@@ -8,5 +8,5 @@
 | `names` | the rules that go by a table's name |
 | `examples` | example statements for the rows of a table |
 | `ends` | facts that are read from the servers, with `--connect` |
-| `finding` | the parts of an explanation, as values |
+| `finding` | the parts of an explanation |
 """

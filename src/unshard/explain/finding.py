@@ -1,6 +1,6 @@
 """The parts of an explanation: findings, one for each kind of rule, with the rule that decided.
 
-Also parses an operator's input: a table's name, SQL modes.
+The module also parses what the user enters: a table's name, SQL modes.
 """
 
 from __future__ import annotations

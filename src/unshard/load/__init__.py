@@ -7,7 +7,7 @@
 | `mydumper` | the contents of a dump folder of mydumper or dumpling |
 | `create_statements` | the CREATE statements of a dump under another name |
 | `structure` | the target's databases and tables: created, or compared with the source's |
-| `creation` | CREATE statements for each kind of target |
+| `creation` | CREATE statements for each kind of target, and structures read from them |
 | `empty_tables` | tables of an earlier attempt, dropped |
 | `widen` | the target's table altered to hold the rows of shards whose structures differ |
 | `task` | the Spark task: some files, each piece by piece |

@@ -1,4 +1,6 @@
-"""Creates the source's schemas and tables in a target; finds structures that a dump of another tool does not record.
+"""Creates the source's schemas and tables in a target, and reads a table's structure from its CREATE TABLE.
+
+A dump of another tool has no other record of the structure.
 
 | target | CREATE statement | the structure of a bare CREATE TABLE |
 |---|---|---|

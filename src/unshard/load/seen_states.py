@@ -1,4 +1,4 @@
-"""The progress of the load for the status, read from the rows of its files once for all callers."""
+"""The progress of the load for the status, read from its checkpoints in the target once for all callers."""
 
 from __future__ import annotations
 

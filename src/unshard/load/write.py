@@ -1,7 +1,7 @@
-"""Writes the pieces of a file into the target: the session, one transaction a piece, the server's errors as ours.
+"""Writes the pieces of a dump file into the target, one transaction for each piece.
 
-A piece that the target refuses as too large is written in parts: a transaction and a checkpoint each, in the same
-order.
+It opens the session and converts the server's errors to errors of the catalogue. A piece that the target refuses as too
+large is written in parts: a transaction and a checkpoint each, in the same order.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `service` | the master: one method for each verb, heartbeats, the leader's loop |
-| `election` | the election of the leader |
+| `election` | the election of the leader, by a lease |
 | `store` | the store: SQLite, or a database that several masters share |
 | `tables` | the tables of the store, and their versions |
 | `state` | the contents of the store as one frozen value |

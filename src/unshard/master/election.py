@@ -1,10 +1,10 @@
-"""The election of the leader: one row with a name, an epoch and an end, in the store.
+"""The election of the leader by a lease: one row of the store, with the leader's name, its epoch and the expiry.
 
 Why two leaders can't harm: each change of the store reads the row under lock in its own transaction and gives up when
 the epoch isn't its own (`Store.writing`). So clocks decide only how soon another master takes over, never what is
-written. Ends are by the database's clock, which all masters share. A master considers itself the leader only for as
-long as the lease lasts by its own monotonic clock, counted from before it asked. A clock of the database that
-jumps ahead ends a lease early, one that jumps back ends it late; neither does harm.
+written. The expiry is by the database's clock, which all masters share. A master considers itself the leader only for
+as long as the lease lasts by its own monotonic clock, counted from before it asked. If the database's clock jumps
+ahead, a lease expires early; if it jumps back, a lease expires late. Neither does harm.
 """
 
 from __future__ import annotations

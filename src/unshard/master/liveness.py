@@ -1,6 +1,6 @@
-"""The liveness of workers.
+"""The liveness of workers: when the leader last received a heartbeat from each.
 
-The leader takes for alive whose beats it receives itself: in memory, for a new leader begins anew.
+Only heartbeats that the leader has received itself count. They are in memory, so a new leader starts without any.
 """
 
 from __future__ import annotations

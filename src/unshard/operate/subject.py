@@ -1,4 +1,4 @@
-"""The task that a command is for, and dmctl's form of the answer, source by source."""
+"""The task that a command is for, with its target and sources, and dmctl's form of the answer, source by source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer of the relay log: the relay's thread appends to its files by it."""
+"""The writer of the relay log, by which the relay's thread appends events to the files."""
 
 from __future__ import annotations
 

@@ -12,6 +12,6 @@
 | `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
 | `batches` | a batch as one job, with either exchange; a small one in this process |
 | `batch_tasks` | the tasks of a batch, in Spark worker processes |
-| `worker_process` | parts of every task in a worker process |
+| `worker_process` | helpers for the tasks in a Spark worker process |
 | `binlog` | binlog files as a Spark data source |
 """

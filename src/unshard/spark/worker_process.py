@@ -1,4 +1,4 @@
-"""Parts of every task in a worker process of Spark: wait for the other tasks, report counts, settle memory."""
+"""Helpers for the tasks in a Spark worker process: wait at the barrier, report counts, limit garbage collection."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Runs the changes of merged tables in optimistic mode, and lets their shards go on afterwards.
+"""Runs the changes of merged tables in optimistic mode, and releases the shards that waited for them.
 
 | batch | the process dies | then |
 |---|---|---|
 | a change (`StatementPlan.merged`) | before it is open | it is begun again (`merged_changes`) |
 | | while it is open | its plan is finished, or the plan that a later operator makes of it |
 | | and the source is taken out | the next source finishes it |
-| a shard goes on (`StatementPlan.released`) | before it is open, or in it | the values are brought from the beginning |
+| a release (`StatementPlan.released`) | before it is open, or in it | the values are brought from the beginning |
 """
 
 from __future__ import annotations

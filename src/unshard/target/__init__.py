@@ -28,7 +28,7 @@
 | `validation` | the validator's record of a source |
 | `changed_keys` | keys that batches have changed, and that validation has not looked at yet |
 | `loaded_rows` | the progress of validation through the rows of the full load |
-| `pending_keys` | keys that differed at a look, and are not judged yet |
+| `pending_keys` | keys that differed when they were last compared, to be compared again |
 | `validation_questions` | questions about rows between the validators of a task |
 | `validation_errors` | rows that differ |
 """

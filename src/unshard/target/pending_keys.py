@@ -1,4 +1,4 @@
-"""Keys that differed at a look of continuous validation, and are not judged yet."""
+"""Keys that differed when continuous validation last compared them, and that are to be compared again."""
 
 from __future__ import annotations
 

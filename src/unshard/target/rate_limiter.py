@@ -1,9 +1,9 @@
 """The limits of a target that all its writers (tasks, sources, processes) share, stored in the target itself.
 
 A transaction waits for one of `connections` named locks of the server; a process that dies loses its connection, and
-with it the lock. Rows are paid for after the transaction that wrote them: a row of the meta schema holds the time up to
-which everything is paid. Each payer moves that time on by the cost of its rows and waits until then. So no process
-holds a share that could be lost. Processes share a limit where their tasks have one `meta-schema`.
+with it the lock. For the rate, a row of the meta schema holds a time. After each transaction its writer adds the time
+that its rows cost at the rate, and waits until the time in the row has come. So no process holds a part of the rate
+that could be lost. Processes share a limit if their tasks have the same `meta-schema`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Transactions that repair rows outside of a batch, between the batches of the task; each has a receipt.
+"""Transactions that repair rows between the batches of a task. Each has a receipt.
 
 Every batch is opened and closed by an update of its source's row in `T_apply_batch`. A repair locks the rows of all
 sources of a table before it looks at their checkpoints:
 
-| the record says | then |
+| the stored state | then |
 |---|---|
-| the checkpoint is at or after the place that the repair was read at | all up to there is in the target; the open \
-batch, if there is one, has only later changes |
-| it is before that place, or a DDL is under way | not the repair's turn |
+| the checkpoint is at or after the position at which the repair has read the source | all up to there \
+is in the target; the open batch, if there is one, has only later changes |
+| it is before that position, or a DDL is under way | the repair has to wait |
 
 Until the repair commits, no process can close a batch or open another, and no process can claim the source.
 """

@@ -3,11 +3,11 @@
 | module | contents |
 |---|---|
 | `source_rules` | all rules of one source that decide by name |
-| `pattern` | names matched with patterns |
+| `pattern` | names matched against patterns |
 | `block_allow` | the block-allow list |
 | `online_tables` | helper tables of gh-ost and pt-online-schema-change |
 | `event_filter` | the binlog event filter |
-| `row_filter` | the filters of a table's row changes |
+| `row_filter` | the interface of row filters, and that of the event filter |
 | `expressions` | expression filters |
 | `route` | the route of a source table |
 | `column_mapper` | which column mapping a table has |

@@ -1,6 +1,7 @@
-"""Names matched with patterns: the matching side of `unshard.config.patterns`.
+"""Matches the names of schemas and tables against patterns, whose syntax is in `unshard.config.patterns`.
 
-Of the rules for a table, those with a table pattern come before schema rules; two of one level must not match.
+A rule with a table pattern takes precedence over a rule for whole schemas. Two rules of the same level must not match
+the same table.
 """
 
 from __future__ import annotations

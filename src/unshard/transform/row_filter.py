@@ -1,7 +1,7 @@
-"""Row filters: the interface through which step *filter* asks any rule that leaves out rows by their kind or values.
+"""The interface of row filters, by which step *filter* leaves out rows by their kind or values.
 
-`EventRowFilter` is that of the binlog event filter. It names kinds of row changes only, so that a worker process needs
-none of the rules from which it was made.
+`EventRowFilter` implements it for the binlog event filter. It names kinds of row changes only, so that a worker process
+needs none of the rules from which it was made.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ are on record in the target (`target/validation_errors.py`) until a later look f
 
 | module | contents |
 |---|---|
-| `on_demand` | the validator of a subtask, built when it is wanted |
+| `on_demand` | the validator of a subtask, created on demand |
 | `validator` | the thread of one source's validator, and its status |
 | `tables` | the plan of how the tables are compared |
 | `first_look` | the first comparison of keys that batches have changed |

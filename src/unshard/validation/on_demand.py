@@ -1,4 +1,4 @@
-"""The validator of a subtask, which is built once the task's settings, the target's record or a verb want one."""
+"""Creates the validator of a subtask, once the task's settings, the target's record or a command ask for validation."""
 
 from __future__ import annotations
 

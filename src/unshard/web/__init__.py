@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `server` | the server: socket, TLS, limits of a request, stop |
+| `server` | the server: socket, TLS, access, limits of a request, stop |
 | `tls` | TLS between the processes of a cluster |
 | `alive` | whether a process answers at all |
 | `tokens` | the caller of a request |
@@ -10,7 +10,7 @@
 | `audit` | the audit log |
 | `audit_names` | the names in a request that the audit log writes |
 | `leader` | requests passed on to the leader |
-| `answers` | answers with errors, lists and results of verbs |
+| `answers` | HTTP answers: errors, lists and results of commands |
 | `observe` | `/metrics`, settings, the log level |
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |
 | `rest` | DM's REST API |

@@ -1,7 +1,7 @@
-"""Answers to requests: of errors, lists and verbs.
+"""Builds the HTTP answers: errors, lists, and the results of commands.
 
 The answer to an error has both of DM's forms in one, and never the caller's data. In REST a list has its length, and a
-verb that refuses becomes an error of HTTP.
+command that refuses becomes an error of HTTP.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The HTTP server of a process: socket, TLS, access, limits of a request, and a stop that lets answers out.
+"""The HTTP server of a process: socket, TLS, access, limits of a request, and a stop that waits for requests under way.
 
 server = WebServer(app, config, "127.0.0.1:0")   # binds; raises ClusterError 050 to 052, ConfigError
 server.start()                                   # serves in a thread of its own

@@ -5,10 +5,10 @@
 | `agent` | the worker: heartbeats to the master, and the orders in the answers |
 | `source_worker` | one source: the relay and the subtasks that the orders ask for |
 | `refused_subtask` | orders that can't be read, and the subtasks that report it |
-| `subtask_runner` | one subtask with its thread, from order to order |
+| `subtask_runner` | one subtask with its thread, by the master's orders |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
-| `source_facts` | facts of a source before a start: its tables by the rules |
+| `source_facts` | the tables of a source before a start, and its rules tested on them |
 | `source_traits` | settings of a source on which statements depend |
 | `source_clock` | a local time of the source converted to UTC |
 | `engine` | the one Spark session of the process |

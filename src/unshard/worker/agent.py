@@ -1,20 +1,23 @@
 """The worker of a cluster: it sends heartbeats to the master, and carries out the orders in the answers.
 
+A `SourceWorker` serves the source that the orders name.
+
 | what happens | then |
 |---|---|
-| an answer with a source | its host is made, or brought in line |
-| an answer with another source, or another epoch of it | the host is closed, batches end; then the new one is made |
-| an answer without one | the host is closed, batches end |
-| no answer for the ttl, counted from when it was asked for | the host runs alone |
-| an answer again | it goes on by that |
-| it is asked to stop | the host is closed, batches end; then the master hears that the worker leaves |
+| an answer with a source | its source worker is created, or gets the orders |
+| an answer with another source, or another epoch of it | the source worker is closed, batches end; then a new one |
+| an answer without one | the source worker is closed, batches end |
+| no answer for the ttl, counted from when it was asked for | the source worker runs without a master |
+| an answer again | it follows the orders in it |
+| the worker is asked to stop | the source worker is closed, batches end; then the master hears of it |
 
-Who runs alone can't know whether its source is another worker's by now. The target knows: of a subtask that syncs
-exactly once no transaction commits any more once another one has claimed the source. So it goes on, and stops by itself
-where it has been superseded, but begins nothing: a beginning is a claim. Whatever else there is, dump, load and
-at-least-once delivery, is broken off at once.
+A worker without a master can't know whether its source has been given to another worker. The target knows: once another
+subtask has claimed the source, no transaction of a subtask that syncs exactly once commits any more. So such a subtask
+continues, and stops by itself if it has been superseded. It is not started again, since a start claims the source.
+Everything else, that is dump, load and at-least-once delivery, is broken off at once.
 
-What is cancelled is in the target with its receipts, and the next worker finishes it (`sync/planning/planner.py`).
+A batch that is cancelled is in the target with its receipts, and the next worker finishes it
+(`sync/planning/planner.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts of a source before anything is done: the effect of its rules on the present tables."""
+"""Reads which tables a source has before a start, and tests the source's rules on them."""
 
 from __future__ import annotations
 

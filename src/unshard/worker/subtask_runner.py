@@ -1,7 +1,7 @@
-"""One subtask in a worker: the stage machine with a thread, from its orders to its unit's end.
+"""One subtask in a worker: follows the master's orders by its stages, and runs its units in a thread.
 
-Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
-durable. Whatever ends the thread is noticed here, and decides the stage.
+Every run builds the subtask from its config again, so a resume starts as a restart of the process does, from the state
+that is durable. Whatever ends the thread is noticed here, and decides the stage.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Row changes that are excluded from a batch, the same ones in every attempt at it; mostly an operator excludes them.
+"""Row changes that are excluded from a batch, the same ones in every attempt at it; mostly because of `binlog skip`.
 
-They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
-*filter* (`LeftOutRows`), and go no further. Where chunks are applied already, which include the effect of the changes,
+They are named by their numbers in the log (`seq`). If nothing of the batch is applied yet, they are a rule of step
+*filter* (`LeftOutRows`), and go no further. If chunks are applied already, which include the effect of the changes,
 they are excluded after the exchange (`ExclusionEpoch`): chunks that are applied stay as they are and are counted. The
-rest is compacted and cut anew, without the excluded changes and without all that those chunks hold.
+rest is compacted and cut again, without the excluded changes and without all that those chunks hold.
 
 | a key's changes in the batch | in an applied chunk | what of them is applied |
 |---|---|---|
-| with or without one that is excluded | yes | what was applied: the operator came too late for it |
+| with or without one that is excluded | yes | what was applied: `binlog skip` was given too late for it |
 | with one that is excluded | no | the others |
 | all others | no | all |
 """

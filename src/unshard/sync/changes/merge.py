@@ -1,4 +1,4 @@
-"""Step *merge*: cut ordered changes into chunks of statements, with many rows a statement where that is the same.
+"""Step *merge*: cuts ordered changes into chunks of statements, with many rows in one where the result is the same.
 
 | change | statement | rows a statement |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Safe mode: when it is on, and why. Pure; times are seconds of a monotonic clock.
+"""Safe mode: when it is on, and why. No I/O; times are seconds of a monotonic clock.
 
 | found when sync begins | `exactly-once` | `at-least-once` |
 |---|---|---|
@@ -10,9 +10,10 @@
 | none, and a new task | off | on for the duration |
 
 With exactly-once delivery a change is applied again only where there are no receipts: after a dump without a lock,
-after copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact, which DM or
-`at-least-once` has written. DM counts two checkpoint intervals there. A clock can't show whether all that was applied
-has been passed; the source's end can.
+after copies that overwrote one another's rows (`read_together`), and after a checkpoint that isn't exact. A checkpoint
+isn't exact if DM or `at-least-once` has written it: the target may have changes that come after it. In this case DM
+keeps safe mode on for two checkpoint intervals. Unshard waits for the source's end instead, because no time span shows
+that everything which was applied before has been passed.
 """
 
 from __future__ import annotations

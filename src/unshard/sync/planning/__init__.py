@@ -6,7 +6,7 @@
 | `target_triggers` | triggers of target tables |
 | `told_alterations` | log lines about values that the target stores in another form |
 | `coarse_keys` | unique keys for which safe mode is refused |
-| `table_plans` | steps *filter* and *route* by name: which tables are taken |
+| `table_plans` | the tables of a batch, selected and routed by their names |
 | `target_plan` | how rows are written to a target table |
 | `batch_size` | the size of the next batch |
 | `planner` | the plan of a batch: byte ranges, partitions, exchange |

@@ -1,4 +1,4 @@
-"""Steps *filter* and *route* as far as names decide: which tables a batch takes."""
+"""Steps *filter* and *route* by table names: selects the tables of a batch, and plans how their rows are written."""
 
 from __future__ import annotations
 

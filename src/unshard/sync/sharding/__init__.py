@@ -9,12 +9,12 @@
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
 | `owner` | the statement that the owner of a lock runs |
-| `item_fills` | values that each source sets into its rows after the statement |
+| `item_fills` | values that each source writes into its rows after the statement |
 | `resync` | the re-sync: changes that waited for a sharding DDL, read again and applied |
 | `moved_rows` | a search of the log for rows that moved between shards while a statement waited |
 | `changed_keys` | the keys of the target in the row changes of the log |
 | `shared_keys` | the keys that more than one table has changed |
-| `move_outcomes` | the decision about each change of such a key |
+| `move_outcomes` | the decision about each change of a key that several shards have had |
 | `optimistic` | one source's side of the protocol of optimistic mode |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
 | `merged_members` | one source's shards, registered in merged tables |

@@ -1,8 +1,9 @@
 """Plans the values that each source writes into its own rows after a DDL of a merged table.
 
-A statement for several tables runs once on the target. Where it fills rows with what only its run gives
-(`ddl.backfill`), each source's own run has other values. On the target's single table a statement fills
-in other values only where its session does not tell them.
+A statement for several tables runs once on the target, while each source has run it for itself. If it fills existing
+rows with values that differ at each run (`ddl.backfill`), such as NOW() or UUID(), each source has other values in its
+rows than the target. If the target table has a single source table, NOW() gives the time of the statement's event on
+both, and only values that the session does not determine differ, such as UUID().
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""One source's side of `shard-mode: optimistic`: its shards' requests, its changes, the columns that it writes.
+"""One source's side of `shard-mode: optimistic`: the requests of its shards, the changes that it runs on merged tables.
 
-`shard.merged_table` decides. Each step here is one transaction of the target:
+It also keeps the columns by which the source writes its rows. `shard.merged_table` decides what is to be done. Each
+step here is one transaction of the target:
 
 | step | what is written | if the process dies before or after it |
 |---|---|---|
 | **meet** | the statement is its table's item; the table's changes wait; the checkpoint passes it | it is read again |
-| **ask** | the first item is the shard's request in the merged table | asked again, with the same id |
-| **begin** | this source is the runner of the change | it is the runner without an open batch: begun again |
+| **ask** | the first item becomes the shard's request in the merged table | asked again, with the same id |
+| **begin** | this source is recorded as the runner of a change | it is so without an open batch: begun again |
 | **run** | intent, steps, close, as of every statement; then the change is done | the open batch is finished |
-| **bring** | old rows of the table get the values that the source has, where the run gave others | brought again |
+| **bring** | old rows of the table get the source's values, where the run gave others | brought again |
 | **release** | the item goes; the table is free, or its waiting changes are re-synced | released again |
-| **operate** | an operator gives the table another statement to wait with, or leaves it out | applied again |
+| **operate** | an operator replaces the statement that the table waits with, or leaves it out | applied again |
 | **note** | the source writes rows by the columns of this version | rows have the columns of the version before |
 
 A change that runs nothing on the target is begun and done in one transaction. A new table is registered when its CREATE

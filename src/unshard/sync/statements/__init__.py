@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `event_filter` | the event filter's verdict on each operation |
+| `event_filter` | the event filter's decision about each operation |
 | `reader` | a statement of the log as operations |
 | `crossings` | statements between the snapshots of the tables that they name |
 | `refused` | statements that are refused without `shard-mode` |

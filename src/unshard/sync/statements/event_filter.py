@@ -1,4 +1,4 @@
-"""The event filter for statements: it judges each operation by the operation's event and tables."""
+"""The event filter for statements: decides about each operation by the operation's event and tables."""
 
 from __future__ import annotations
 

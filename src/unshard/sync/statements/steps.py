@@ -7,7 +7,7 @@ that starts again would stop at their rows.
 | the process dies | then |
 |---|---|
 | before a step's table is recorded | nothing was done |
-| before CREATE TABLE, or after it and before the step is recorded | the table is recorded as found: a reset empties it |
+| before CREATE TABLE, or after it, before the step is recorded | the table is recorded as found: a reset empties it |
 | before a RENAME or DROP is recorded | the next process records it |
 """
 

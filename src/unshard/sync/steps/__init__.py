@@ -9,5 +9,5 @@ The functions of the steps before *apply* are in `sync/changes`, because the dri
 | `report_keys` | the keys that a batch changes, for continuous validation |
 | `apply` | step *apply*: each chunk and its receipt in one transaction |
 | `execute` | the statements of a chunk |
-| `key_search` | the rows of keys: which are missing, which are there and locked |
+| `key_search` | the target's rows looked up by key: missing, or there and locked |
 """

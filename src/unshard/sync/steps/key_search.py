@@ -1,4 +1,4 @@
-"""Finds the rows of keys that a chunk changes: which are missing, and which are there and locked."""
+"""Looks up the target's rows by the keys of a chunk: finds the first missing row, and locks the rows that exist."""
 
 from __future__ import annotations
 

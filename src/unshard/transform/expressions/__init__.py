@@ -8,6 +8,6 @@
 | `values` | the kind and the evaluation of each part |
 | `moments` | dates and times: literals, and functions such as YEAR() |
 | `compare` | comparisons of two values |
-| `texts` | comparisons of texts by a collation |
+| `texts` | comparisons of strings under a collation |
 | `arithmetic` | exact arithmetic |
 """

@@ -1,10 +1,10 @@
-"""Texts compared as a collation does: by code for `_bin`, with plain texts for collations that fold.
+"""Compares strings under a collation: by code points for `_bin`, by `folds.json` for collations that ignore case.
 
-`folds.json` has, for a collation that folds, the *plain* text to which each character is equal, if there is one: of
-printable ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and MySQL, which
-agree; `tests/support/folds.py` makes it and tests compare it with the servers. Characters that stand for several, or
-that a collation ignores, are in it; those that are equal to no plain text become `NO_PLAIN`. Contractions (a weight for
-two characters together) never have the weight of a plain character.
+`folds.json` has, for each collation of the second kind, the *plain* string to which each character is equal, if there
+is one: of printable ASCII and the Han characters from U+4E00 to U+9FA5. It was read from WEIGHT_STRING of MariaDB and
+MySQL, which agree; `tests/support/folds.py` makes it and tests compare it with the servers. Characters that stand for
+several, or that a collation ignores, are in it; those that are equal to no plain string become `NO_PLAIN`. Contractions
+(a weight for two characters together) never have the weight of a plain character.
 """
 
 from __future__ import annotations

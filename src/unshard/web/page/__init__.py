@@ -20,6 +20,6 @@
 | `new_task` | the form for a new task |
 | `draft` | a draft that changes a task |
 | `actions` | the verbs that a user can run, with their forms |
-| `screens` | the screens of one snapshot, and the stream of updates |
+| `screens` | the pages rendered from one snapshot, and the stream of updates |
 | `render` | the templates |
 """

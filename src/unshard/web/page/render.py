@@ -1,7 +1,8 @@
-"""Templates of the page. All text is escaped.
+"""The templates of the page. All text is escaped.
 
-Users' names are in `<bdi>`, so that they turn nothing around them. A sentence that may have such a name inside goes
-through `told`, which writes out the characters that would turn the rest of the sentence.
+Users' names are in `<bdi>`, so that a name with right-to-left characters does not change the order of the text around
+it. A sentence that may have such a name inside goes through `told`, which writes out the characters that set the
+direction of the text after them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The screens of one snapshot, and the stream that announces the next one."""
+"""Renders the web pages, each once for all browsers, and streams events that tell browsers of a new state."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `sources` | `/api/v1/sources` |
-| `source_form` | DM's source object and our source file, each made of the other |
+| `source_form` | conversion between DM's source object and our source file |
 | `tasks` | `/api/v1/tasks` |
 | `task_tables` | the tables of a task |
 | `task_form` | conversion between DM's task object and our task file |

@@ -1,4 +1,4 @@
-"""DM's source object and our source file: each is made of the other."""
+"""Converts between DM's source object, as REST has it, and our source file."""
 
 from __future__ import annotations
 
