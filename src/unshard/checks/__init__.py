@@ -16,5 +16,5 @@
 | `tidb` | features that a TiDB target lacks |
 | `limits` | tables and values that exceed the limits of the target |
 | `result` | the results: findings |
-| `grouped` | findings grouped by remedy |
+| `grouped` | findings grouped by problem and remedy |
 """

@@ -1,4 +1,4 @@
-"""Findings with the same remedy as one, with their tables listed below it."""
+"""Groups findings that have the same problem and remedy: one finding is shown, with the other tables below it."""
 
 from __future__ import annotations
 

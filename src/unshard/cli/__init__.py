@@ -4,7 +4,7 @@
 |---|---|
 | `app` | the list of the subcommands, their flags, and the exit after an error |
 | `loading` | the import of modules: no garbage collection, and Ctrl-C ends at once |
-| `process` | the end of a command by an error or a signal |
+| `process` | the exit of a process: by an error or a signal |
 | `printer` | the lines of a run, on a terminal or in a file |
 | `run` | `unshard run`: a whole migration in one process |
 | `run_file` | the files by which `unshard ctl` finds a run |
@@ -18,7 +18,7 @@
 | `binlog` | `unshard binlog show`: the events of a binlog or relay file |
 | `binlog_lines` | the events of a binlog file as lines or as JSON |
 | `comparing` | the flags of `compare` and `cutover` |
-| `compare` | `unshard compare`: rows of the sources and of the target |
+| `compare` | `unshard compare`: compares the rows of the sources with those of the target |
 | `compare_subject` | the servers and options of a comparison, by a task's files or another tool's |
 | `cutover` | `unshard cutover`: the guided end of a migration |
 | `monitoring` | `unshard metrics`: dashboard, alert rules, list of metrics |

@@ -1,4 +1,4 @@
-"""`unshard compare`: the rows of a task's sources beside those of its target."""
+"""`unshard compare`: compares the rows of a task's sources with those of its target, and prints the result."""
 
 from __future__ import annotations
 

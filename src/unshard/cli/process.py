@@ -1,4 +1,4 @@
-"""The end of a process: of a command by an error, of a server by a signal."""
+"""The exit of a process: the exit code of a command that fails, and the stop of a server by a signal."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `sync_diff_file` | the configuration file of sync-diff-inspector |
 | `tables` | the pairs of a target table and its source tables |
 | `plan` | the plan: which columns and which key are compared, and which tables can't be |
-| `run` | a whole comparison, wave by wave |
+| `run` | a whole comparison, some ranges at a time |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
 | `source_load` | the load on the sources, limited by pauses |
 | `progress_file` | the file from which an interrupted comparison continues |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
-| `places` | the ends of the sources' binlogs, and the checkpoint of the target |
-| `chase` | the repeated look at keys that differ, until each is decided |
+| `places` | the positions that a comparison waits for |
+| `chase` | keys that differ, compared again until each is decided |
 | `last_change` | the last change of a row in the relay log |
 | `result` | the result: differences by key, a verdict for each table and for all |
 | `report` | the result as text and as Parquet |

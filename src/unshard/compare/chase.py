@@ -1,8 +1,8 @@
-"""The repeated look at keys that differ, until each is known to be equal or different.
+"""Compares keys that differ again and again, until each is known to be equal or different.
 
 Nothing is locked meanwhile: writers go on, and so does the task. A row of the target can be older than that of the
-source, since its change is under way. So each key is looked at again once the target has all that the source had at
-the look before:
+source, since its change is under way. So each key is compared again once the target has all that the source had at the
+comparison before. One comparison of a key is a *look*:
 
 | the look shows | then |
 |---|---|
@@ -13,7 +13,8 @@ the look before:
 
 Two looks are enough while the sources write nothing at all, from before the first to after the second. While they
 write, a row that goes to and fro between two values could be met in the wrong one each time: then `BUSY_LOOKS` are
-needed, at irregular times. What is not settled when time is up is in flight, which is neither equal nor different.
+needed, at irregular times. A key that is undecided when the time is up is *in flight*, which is neither equal nor
+different.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@
 |---|---|
 | catch up | the target has all that the sources had a moment ago |
 | writers | the user says that nobody writes to the sources any more, or they are read-only |
-| rest | the sources' binlogs stay where they are for some seconds: these are the ends |
-| arrive | the checkpoint of each source is at its end |
-| compare | all rows are equal, and the binlogs are at their ends still |
+| rest | the sources' binlogs do not grow for some seconds: their positions are the end positions |
+| arrive | the checkpoint of each source is at its end position |
+| compare | all rows are equal, and the binlogs are still at their end positions |
 
-What outlasts the process is in a file (`CutoverRecord`): what `read_only` was in the sources, written before
-it is changed, and the ends, so that a comparison that was interrupted goes on after its last range. Each step may run
-again.
+The state that survives the process is in a file (`CutoverRecord`). It has the values of `read_only` in the sources,
+written before they are changed. It also has the end positions, so that a comparison that was interrupted continues
+after its last range. Each step may run again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Positions: the end of a source's binlog, and the checkpoint of the target."""
+"""Reads the positions that a comparison waits for: the end of each source's binlog, and the task's checkpoint."""
 
 from __future__ import annotations
 

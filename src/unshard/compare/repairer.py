@@ -1,17 +1,17 @@
-"""`unshard compare --repair`: rows that differ become what the sources hold, while task and writers go on.
+"""`unshard compare --repair`: makes rows that differ equal to the sources' rows, while task and writers go on.
 
 Some keys of one table are repaired at a time, by these steps:
 
 | step | why it overwrites no newer change |
 |---|---|
 | wait until the task has caught up | so that the next two steps are short |
-| read the rows in the sources under shared locks | nobody changes them until the locks are let go |
+| read the rows in the sources under shared locks | nobody changes them until the locks are released |
 | take the sources' binlog positions, and wait until the checkpoints have passed them | the target has every change \
 of these rows that there is |
 | read the target | no change of these rows is under way |
 | in one transaction: lock the records of the batches, look at the checkpoints once more, write, leave a receipt | \
 no process of the task closes or opens a batch meanwhile |
-| let the sources' locks go | a later change is applied on top |
+| release the sources' locks | a later change is applied on top |
 
 It may die at any step: the transaction is rolled back or committed as a whole. Repairing again is right in both cases.
 """

@@ -1,4 +1,4 @@
-"""A whole comparison, on the driver: ranges in waves of Spark tasks, the next wave cut while one is compared."""
+"""Runs a whole comparison on the driver. While Spark tasks compare a wave of ranges, the next wave is prepared."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@
 | `listener` | the settings of processes that listen, and of ctl |
 | `access` | roles, and the file of API tokens |
 | `log` | the log settings of master and worker |
-| `master` | the file of a master |
+| `master` | the config file of a master |
 | `worker` | the config file of a worker |
 | `secret` | secrets by reference |
 | `encryption` | the encryption of passwords |

@@ -1,4 +1,4 @@
-"""The file of a master."""
+"""The config file of a master."""
 
 from __future__ import annotations
 

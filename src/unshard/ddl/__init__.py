@@ -15,7 +15,7 @@
 | `rewrite` | names replaced in the text; RENAME and DROP of several tables split |
 | `alter_parts` | an ALTER TABLE cut into its operations |
 | `provenance` | DDL refused because of a column mapping or an extracted column |
-| `renamed_table` | a target table in a source's words |
+| `renamed_table` | a table's structure under another name and without some columns |
 | `engines` | InnoDB instead of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |
 | `for_tidb` | statements translated for a TiDB target |

@@ -1,4 +1,7 @@
-"""A target table in a source's words: with another name, and without the columns that a route fills. Pure."""
+"""Rewrites a table's structure: gives it another name, and removes the columns that only a route fills. No I/O.
+
+So the structure of a target table can be used for its source table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explains a shard's statement in `shard-mode: optimistic`: its effect on the target, on it and on the other shards."""
+"""Explains a shard's statement in `shard-mode: optimistic`: its effect on the target, this shard and the others."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 | `scan` | the walk over event headers, which finds whole transactions |
 | `gtids` | GTIDs of events, collected as runs |
 | `seen_names` | a cache of table names |
-| `split` | the places at which a byte range may be cut |
+| `split` | the places at which a scanned byte range may be cut |
 | `rows` | the loop from row events to columns |
 | `sink` | the growing columns of one table |
 | `partial` | the same for row images that lack columns |

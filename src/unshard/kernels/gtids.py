@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # mypy: disallow-untyped-decorators=False
 # mypy: disable-error-code="valid-type,attr-defined,has-type,var-annotated,no-any-return,no-untyped-def,no-untyped-call"
-"""Reads GTIDs from events, and collects the runs of a walk.
+"""Parses GTIDs in events, and collects the GTIDs of a scanned range as runs of consecutive numbers.
 
 MySQL's GTID_TAGGED (code 42) is in the server's own serialization format:
 
@@ -19,8 +19,7 @@ MySQL's GTID_TAGGED (code 42) is in the server's own serialization format:
 An integer takes one byte more than its first byte has one bits at its low end. A signed integer has its sign in its
 lowest bit. Every read is first checked against the body's end.
 
-`GtidRuns` collects the GTIDs of a walk as runs: consecutive transactions of one origin form one run, however many they
-are.
+`GtidRuns` collects the GTIDs of a scan. Consecutive transactions of one origin form one run, however many they are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Finds where a byte range that has been walked may be cut, so that its pieces are decoded in parallel."""
+"""Finds where a byte range that has been scanned may be cut into pieces that are decoded in parallel."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 | `create_statements` | the CREATE statements of a dump under another name |
 | `structure` | the target's databases and tables: created, or compared with the source's |
 | `creation` | CREATE statements for each kind of target, and structures read from them |
-| `empty_tables` | tables of an earlier attempt, dropped |
+| `empty_tables` | empty tables of an earlier attempt, dropped |
 | `widen` | the target's table altered to hold the rows of shards whose structures differ |
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |

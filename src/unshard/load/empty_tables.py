@@ -1,7 +1,7 @@
-"""Tables that an earlier attempt of the task has made and not filled: they are dropped, so that they can be made anew.
+"""Drops empty tables that an earlier attempt of the task has created, so that they can be created again.
 
 A table is renamed first. On every server that ends the transactions that write into it, so that it can't get a row
-between the look and the DROP. A table that has a row after all gets its name back.
+between the check that it is empty and the DROP. A table that has a row after all gets its name back.
 
 | the process dies | then |
 |---|---|

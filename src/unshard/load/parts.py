@@ -1,6 +1,7 @@
-"""Parts of a piece: how one that the target refuses as too large is divided, and what is left of it after a crash.
+"""Splits a piece of a dump file that the target refuses as too large, and finds the rest of it after a crash.
 
-Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
+A *part* has some rows of a piece. Rows are counted through all statements of a piece, from 0; the count of those that
+are committed is its *step*.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `service` | the master: one method for each verb, heartbeats, the leader's loop |
+| `service` | the master: a method for each command, heartbeats, the leader's loop |
 | `election` | the election of the leader, by a lease |
 | `store` | the store: SQLite, or a database that several masters share |
 | `tables` | the tables of the store, and their versions |
@@ -21,6 +21,6 @@
 | `records` | a task's records in its target, changed by a user |
 | `liveness` | the liveness of workers |
 | `scheduler` | the assignment of sources to workers |
-| `orders` | the orders that a worker gets, computed from the state |
+| `orders` | the orders of a worker, computed from the state |
 | `status` | `query-status`: the workers' reports, and a summary in one word |
 """

@@ -1,4 +1,4 @@
-"""The begin of a task: the options of a start (at a time, with the target's records dropped), and their effects."""
+"""The start of a task: its options (at a time, with the target's records dropped) and their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes from the state what a worker is to do. Pure."""
+"""Computes the orders of a worker, that is what it is to do, from the state of the cluster. No I/O."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The master: one method a verb, the heartbeat of workers, and the loop that leads.
+"""The master: a method for each command, the heartbeats of the workers, and the loop of the leader.
 
-Complete without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
-ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead; the samples for `/metrics` are then only those
-that tell so.
+Complete without HTTP: `web/master_app.py` puts endpoints onto it, `unshard run` calls it directly. Every command raises
+ClusterError CLUSTER-001 or CLUSTER-002 while this master isn't the leader. The samples for `/metrics` then only show
+that it isn't.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 
 | module | contents |
 |---|---|
-| `sequence` | the DDL that a source table has met and its group has not resolved |
+| `sequence` | the pending sharding DDL of one source table |
 | `same_ddl` | whether statements of several shards are the same DDL |
 | `gone` | tables that were dropped or renamed while changes of their group waited |
 | `group` | the tables of one source that are routed to one target table |
@@ -13,11 +13,11 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `show` | pending sharding DDL in `query-status` and `shard-ddl-lock` |
 | `merged_table` | a merged table of optimistic mode, and the decision about its next change |
 | `merged_record` | the record from which it decides |
-| `merged_parts` | the values in the record: shards, requests, changes |
+| `merged_parts` | the dataclasses of that record: shards, requests, changes |
 | `join` | the join of the shards' structures |
 | `merged_step` | the effect of one shard's statement on the merged table |
-| `merged_difference` | the statement from one structure of a merged table to the next |
+| `merged_difference` | the ALTER TABLE from one structure of a merged table to the next |
 | `forced` | the structure of a shard whose statement a user has left out |
 | `merged_form` | a merged table as JSON |
-| `show_merged` | the waiting statements of optimistic mode |
+| `show_merged` | pending sharding DDL of optimistic mode |
 """

@@ -1,4 +1,4 @@
-"""The statement that brings a merged table from one structure to the next. Pure."""
+"""Generates the ALTER TABLE that changes a merged table from one structure to the next. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that a merged table is made of: its shards, their requests, changes of the target, and the runner."""
+"""Dataclasses of a merged table's stored state: shards, their requests, its changes, and the source that runs one."""
 
 from __future__ import annotations
 

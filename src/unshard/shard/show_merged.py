@@ -1,4 +1,7 @@
-"""The statements that wait in optimistic mode, for whom, since when, and the command that ends the wait."""
+"""Pending sharding DDL of optimistic mode: the shards and statements that wait, since when, and the remedy.
+
+The remedy is the command that ends the wait.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 | module | contents |
 |---|---|
 | `unit` | the loop, which decides what comes next |
-| `source_log` | the relay log as work: the next rows or statement |
+| `source_log` | the relay log as work items: the next rows or statement, or those of an open batch |
 | `rows` | one batch of rows: planned, stored, run, closed |
 | `planning` | from a range of the log to the plan of a batch |
 | `batch` | the plan of a batch, its stored form, its counts and limits |
@@ -16,7 +16,7 @@
 | `statements` | the parts of that: a statement read, refused, recorded, its values set |
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
-| `operate` | operators at a start and at a stop |
+| `operate` | operators for an open batch at a start, and the position of an error |
 | `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

@@ -1,4 +1,6 @@
-"""Operators at a start and at a stop: the fate of an open statement batch, and the place of the next operator.
+"""Operators (`binlog skip` and others) for an open batch of a statement, at a start, and for the position of an error.
+
+When a source stops with an error, its position is stored for the next operator. At a start:
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|
@@ -8,7 +10,7 @@
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
 | for a merged table in optimistic mode | either | `merged_runs` |
 
-If the process dies before the new plan is noted, the old plan is valid, and the statement is planned anew again; if it
+If the process dies before the new plan is stored, the old plan is valid, and the statement is planned again; if it
 dies afterwards, the new plan is valid.
 """
 

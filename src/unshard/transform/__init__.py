@@ -10,7 +10,7 @@
 | `row_filter` | the interface of row filters, and that of the event filter |
 | `expressions` | expression filters |
 | `route` | the route of a source table |
-| `column_mapper` | which column mapping a table has |
+| `column_mapper` | the column mapping of each table |
 | `column_mapping` | the column mapping of a table, applied |
 | `extract` | columns filled from the names of a source |
 | `sql_literals` | values of a column as SQL literals |

@@ -1,4 +1,7 @@
-"""Chooses the column mapping of each table by the rules of a source, and computes its high bits from names."""
+"""Selects the column mapping of each table by a source's rules, and computes the high bits of ids for `partition id`.
+
+The high bits come from the names of the source, the schema and the table.
+"""
 
 from __future__ import annotations
 

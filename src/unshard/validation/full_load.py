@@ -1,7 +1,8 @@
-"""Compares the rows of the full load, range by range: keys that differ are judged as changed ones are.
+"""Continuous validation of the rows of the full load, which it compares range by range.
 
-Each range is read by one Spark task, and its end is on record, so that a restart goes on after it. Rows that change
-meanwhile are reported by their batches.
+Keys that differ are compared again and decided about as keys that batches have changed (`judge`). Each range is read by
+one Spark task, and its end is recorded, so that a restart continues after it. Rows that change meanwhile are reported
+by their batches.
 """
 
 from __future__ import annotations

@@ -15,6 +15,6 @@
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |
 | `rest` | DM's REST API |
 | `page` | the page for browsers |
-| `links` | the calls between masters and workers |
+| `links` | the HTTP clients of masters and workers for each other |
 | `worker_app` | the HTTP endpoints of a worker |
 """

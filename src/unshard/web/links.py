@@ -1,6 +1,6 @@
-"""The links between masters and workers over HTTP.
+"""The HTTP clients of masters and workers for each other.
 
-A worker's way to its masters takes whichever answers, the leader first; the master's way to a worker is one link each.
+A worker calls the masters in turn, the leader first, until one answers. A master has one client for each worker.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@
 | `status` | the status of a subtask at one moment |
 | `watch` | a server's answers for the status |
 | `history` | two hours of the figures of a source's tasks, for charts |
-| `report` | readings in the API's forms |
+| `report` | the status of subtasks and relay as messages of the API |
 | `copied_tables` | the progress of each table's copy, as last reported |
 | `metrics` | samples for `/metrics` |
 """

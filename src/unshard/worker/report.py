@@ -1,4 +1,4 @@
-"""A subtask's and a relay's readings in the API's forms, with DM's field names."""
+"""Converts the status of a subtask and of a relay to the messages of the API, with DM's field names."""
 
 from __future__ import annotations
 

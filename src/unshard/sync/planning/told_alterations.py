@@ -1,6 +1,6 @@
-"""Logs which columns of a table get their values in another form in the target, before its first row is written.
+"""Logs the columns of a table whose values the target stores differently, before the table's first row is written.
 
-The check before the start warns of the tables that are there then; a table or column may come while the log is read.
+The check before the start warns of the tables that exist then; a table or column may come while the log is read.
 """
 
 from __future__ import annotations

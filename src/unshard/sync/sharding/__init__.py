@@ -8,7 +8,7 @@
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |
-| `owner` | the statement that the owner of a lock runs |
+| `owner` | the statements that the owner of a lock runs |
 | `item_fills` | values that each source writes into its rows after the statement |
 | `resync` | the re-sync: changes that waited for a sharding DDL, read again and applied |
 | `moved_rows` | a search of the log for rows that moved between shards while a statement waited |

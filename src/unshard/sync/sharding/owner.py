@@ -1,6 +1,6 @@
-"""The statements of a sharding DDL's owner: the DDL that all tables have met, or an operator's in its place.
+"""The statements that the owner of a lock runs on the target: the sharding DDL, or those of a later operator.
 
-An operator that is on record before a table meets the statement is that table's item, and waits
+An operator that is stored before the source comes to the table's statement replaces the statement and waits like it
 (`sync/sharding/statements.py`). One that comes later, because the task has stopped at the DDL, is applied here:
 
 | operator at the position of the DDL in a table of the owner | on the target | the lock |
@@ -10,11 +10,11 @@ An operator that is on record before a table meets the statement is that table's
 | `replace` | the operator's statements, by the routes of this source | the same |
 | `inject` | the operator's statements, then the DDL | the same |
 
-Where an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run:
-the target's structure shows how far it came, as after a death of the same owner.
+If an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run: the
+target's structure shows how far it came, as after a crash of the same owner.
 
 A DDL that comes from no operator differs from the upstream statement in two ways. IGNORE is left out, because keys that
-are distinct in each shard may be duplicates in the target. And where the statement fills rows with values that only its
+are distinct in each shard may be duplicates in the target. And if the statement fills rows with values that only its
 own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
 """
 

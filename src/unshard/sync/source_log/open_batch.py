@@ -1,4 +1,7 @@
-"""Reads the work of a batch again that an earlier process left open, by its stored record."""
+"""Reads again from the log the rows or the statement of a batch that an earlier process has left open.
+
+The batch's stored plan shows where they are.
+"""
 
 from __future__ import annotations
 

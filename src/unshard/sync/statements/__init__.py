@@ -9,6 +9,6 @@
 | `uncoordinated` | statements that need no coordination between shards |
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the list of tables that they make |
-| `backfill` | values of the source set into rows after an ALTER TABLE |
+| `backfill` | values of the source copied to the target's rows after an ALTER TABLE |
 | `tracked_tables` | the tables at the current position, for the next checkpoint |
 """

@@ -1,4 +1,4 @@
-"""Writes values that a DDL itself gave to rows of the source into the target, or refuses the DDL.
+"""Copies values that a DDL gave to existing rows of the source to the target's rows, or refuses the DDL.
 
 `ADD COLUMN made DATETIME DEFAULT CURRENT_TIMESTAMP` fills existing rows with the time of its run, and DEFAULT UUID()
 with random values. A run on the target gives other values, and one run for several shards gives all of them the same.
@@ -12,8 +12,8 @@ to what its own rows hold now:
 | was inserted, or its key was changed | nothing: the target has no such key yet | its row event has the value |
 | was deleted | nothing | its row event deletes it |
 
-This works where row events have all columns and a key identifies a row. Elsewhere the DDL is refused, and a human
-decides. A fill may be repeated from its beginning until the batch is closed, so a death of the process costs only time.
+This works where row events have all columns and a key identifies a row. Elsewhere the DDL is refused, and the user
+decides. The values may be set again from the first row until the batch is closed, so a crash only costs time.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 | `filter` | `expression-filter`: rows left out by their values |
 | `parse` | the text of an expression as a tree |
 | `compile` | a tree compiled for a table, and checked |
-| `values` | the kind and the evaluation of each part |
+| `values` | the type and the evaluation of each part of an expression |
 | `moments` | dates and times: literals, and functions such as YEAR() |
 | `compare` | comparisons of two values |
 | `texts` | comparisons of strings under a collation |

@@ -1,4 +1,4 @@
-"""Comparisons of two values as the server makes them: in one of their forms, or refused."""
+"""Compares two values by the server's rules of type conversion; a comparison with an uncertain result is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value of a part of an expression: its kind, known before any row is seen, and how it is evaluated."""
+"""The values in a compiled expression: the type of each part, known before any row is read, and its evaluation."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@
 | `reader` | polls the cluster's state once for all browsers |
 | `figures` | the figures that the page shows, as dataclasses |
 | `reported` | these figures, computed from the workers' answers |
-| `restored` | figures of the past that the workers have kept |
+| `restored` | figures of the past, computed from what the workers have kept |
 | `trends` | the lag of each task over the last hour |
 | `step_times` | the times of a batch's steps over two hours |
 | `concerns` | the problems of a cluster, found in its figures |
-| `verdict` | the headline: a sentence for each of these |
+| `verdict` | the headline: a sentence for each problem |
 | `copying` | the progress of each table's copy |
-| `log_watch` | the newest lines of the log |
+| `log_watch` | the newest log lines of the processes that serve a task |
 | `validation` | the rows that continuous validation finds to differ |
 | `route_reader` | the routes page of a task |
 | `routes` | the picture of a task's routes |

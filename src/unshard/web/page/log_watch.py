@@ -1,4 +1,4 @@
-"""The newest lines of the log of all processes that serve a task, while a user looks at them."""
+"""Collects the newest log lines of all processes that serve a task, while a user has them open on the web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The past of a cluster whose leader is new: the workers have kept the figures of their tasks. Pure."""
+"""Computes a cluster's figures of the last hours, for a master that becomes the leader, from what workers have kept.
+
+No I/O.
+"""
 
 from __future__ import annotations
 

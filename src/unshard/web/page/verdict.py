@@ -1,4 +1,4 @@
-"""The headline of a cluster: for each thing that is not fine a sentence, its time, and a link to more. Pure."""
+"""The headline of a cluster on the web page: a sentence for each problem, with its time and a link to more. No I/O."""
 
 from __future__ import annotations
 
