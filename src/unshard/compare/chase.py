@@ -1,4 +1,4 @@
-"""Compares keys that differ again and again, until each is known to be equal or different.
+"""Repeats the comparison of keys that differ, until each is known to be equal or different.
 
 Nothing is locked meanwhile: writers go on, and so does the task. A row of the target can be older than that of the
 source, since its change is under way. So each key is compared again once the target has all that the source had at the

@@ -7,7 +7,7 @@
 | `completion` | completion at the prompt |
 | `words` | arguments of a command line as fields of requests |
 | `verbs` | the verbs, from arguments to requests |
-| `session` | the settings of a command by the global flags, and its end: the answer shown, the exit code |
+| `session` | the global options, and the end of a command: the answer shown, the exit code |
 | `runs` | the `unshard run` processes of the current folder |
 | `client` | HTTP to the masters; each is tried until one answers |
 | `direct` | commands that need no master, since they read the target's records |

@@ -1,4 +1,4 @@
-"""The settings that the global flags of `unshard ctl` give a command, and its end: the answer shown, the exit code."""
+"""The global options of `unshard ctl`, and the end of a command: its answer is shown, its exit code is set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Computes the structure of a shard in the join after a user has left the shard's statement out. No I/O.
+"""Computes the structure that stands for a shard in a merged table after a user has skipped the shard's DDL. No I/O.
 
-The target takes the shard's rows in this structure. It is the shard's own, except for the parts that have no join with
-the structures of the target and the other shards (`join`, which also defines the rule of a column):
+The target takes the shard's rows in this structure. It is the shard's own, except for the parts that can't be joined
+with the structures of the target and the other shards (`join`, which also defines the rule of a column):
 
 | in the shard | in the structure |
 |---|---|

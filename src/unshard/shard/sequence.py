@@ -1,4 +1,4 @@
-"""The pending sharding DDL of one source table: statements that the table has had and its group has not resolved."""
+"""The pending sharding DDL of one source table: statements that it has executed and its group has not resolved."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@
 | `statements` | the parts of that: a statement read, refused, recorded, its values set |
 | `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
-| `operate` | operators for an open batch at a start, and the position of an error |
+| `operate` | operators for the open batch of a statement, and the record of where a source stops |
 | `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

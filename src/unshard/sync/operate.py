@@ -1,6 +1,6 @@
-"""Operators (`binlog skip` and others) for an open batch of a statement, at a start, and for the position of an error.
+"""Applies operators (`binlog skip` and others) to the open batch of a statement, and records where a source stops.
 
-When a source stops with an error, its position is stored for the next operator. At a start:
+An operator for which the user names no position gets the recorded one. At a start:
 
 | the open batch of a statement was planned | an operator is pending for it | then |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Compares keys that differed again and again while the task runs, until each is decided. Uses `compare.chase`.
+"""Repeats the comparison of keys that differed, while the task runs, until each is decided. Uses `compare.chase`.
 
 A key is compared again once the target has all that the source had at the comparison before. The caller records the
 result.

@@ -1,4 +1,4 @@
-"""The HTTP endpoints of a worker. Its master calls them (`WorkerLink`); each returns what the worker answers."""
+"""The HTTP endpoints of a worker. Its master calls them (`WorkerLink`). They decide nothing themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One subtask in a worker: follows the master's orders by its stages, and runs its units in a thread.
+"""One subtask in a worker: its stages, which follow the master's orders, and the thread that runs its units.
 
 Every run builds the subtask from its config again, so a resume starts as a restart of the process does, from the state
 that is durable. Whatever ends the thread is noticed here, and decides the stage.

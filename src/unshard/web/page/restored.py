@@ -1,4 +1,4 @@
-"""Computes a cluster's figures of the last hours, for a master that becomes the leader, from what workers have kept.
+"""Computes past figures of a cluster for a master that becomes the leader, from those that the workers have kept.
 
 No I/O.
 """
