@@ -5,7 +5,7 @@
 | `__main__` | the script `unshard`, and `python -m unshard` |
 | `cli` | the command line: `unshard run`, `compare`, `cutover`, `explain`, `demo` and the others |
 | `ctl` | `unshard ctl`, the client of a master |
-| `config` | task files, source files, and the files of processes |
+| `config` | task files, source files, and the config files of processes |
 | `web` | HTTP of master and worker, and the page for browsers |
 | `master` | the cluster: tasks, sources, workers, and the election of the leader |
 | `api` | the messages between ctl, master and worker |

@@ -1,7 +1,7 @@
 """Named places where a test may let the process die, as a power cut would, or freeze, as a paused machine does.
 
-`reach("batch-planned")` is called just before or just after a durable write. It does nothing, unless the environment
-asks:
+`reach("batch-planned")` is called just before or just after a durable write. It does nothing unless one of these
+environment variables asks for it:
 
 * `UNSHARD_CRASH_AT=name` or `name:nth` — the process is killed with SIGKILL when it reaches that name for the nth time
   (first by default; each process counts for itself).

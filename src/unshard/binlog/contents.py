@@ -1,7 +1,7 @@
 """Decodes the body of each event type into named fields for display. Row images are not decoded, nothing is validated.
 
-A body that ends early raises Damaged, whatever its event. Layouts: MySQL's `libs/mysql/binlog/event`, MariaDB's
-`sql/log_event.h`; all integers are little-endian.
+Row images are not decoded, and no value is checked. A body that ends early raises Damaged, whatever its event. Layouts:
+MySQL's `libs/mysql/binlog/event`, MariaDB's `sql/log_event.h`; all integers are little-endian.
 """
 
 from __future__ import annotations

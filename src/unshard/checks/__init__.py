@@ -14,7 +14,7 @@
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |
 | `tidb` | features that a TiDB target lacks |
-| `limits` | tables and values that the target has no room for |
+| `limits` | tables and values that exceed the limits of the target |
 | `result` | the results: findings |
 | `grouped` | findings grouped by problem and remedy |
 """

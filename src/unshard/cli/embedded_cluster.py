@@ -1,4 +1,4 @@
-"""A whole cluster within one process: a master over a store in memory, and a worker for each source.
+"""A whole cluster within one process: a master with its store in memory, and a worker for each source.
 
 Nothing of the task's files is written to disk: they may hold secrets. Durable state is kept in the target; the master's
 store only lets `unshard ctl` see and change what runs. Master and workers live and end together, so no worker is ever

@@ -1,7 +1,7 @@
 """The files that `unshard run` writes beside its log, by which `unshard ctl` finds it.
 
-One says which run it is, when it ended and why. The other says where its API is: `unshard ctl` in that folder finds the
-run by it.
+One says which run it is, when it ended and why. The other has the address of its API, for a `unshard ctl` that is
+called in the same folder.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 
 | module | contents |
 |---|---|
-| `sides` | the sources, and the options for each table, from a task's files or from another tool's |
+| `sides` | the sources and the options for each table, from a task's files or from another tool's |
 | `sync_diff_file` | the configuration file of sync-diff-inspector |
 | `tables` | the pairs of a target table and its source tables |
 | `plan` | the plan: which columns and which key are compared, and which tables can't be |
-| `run` | a whole comparison, wave by wave |
+| `run` | a whole comparison, some ranges at a time |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
 | `source_load` | the load on the sources, and the rests that limit it |

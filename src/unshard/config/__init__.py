@@ -1,4 +1,4 @@
-"""The user's files: task and source files in DM's format, and files of processes. Unknown keys are errors.
+"""The user's files: task and source files in DM's format, and config files of processes. Unknown keys are errors.
 
 | module | contents |
 |---|---|

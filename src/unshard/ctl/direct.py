@@ -1,6 +1,6 @@
 """Commands that need no master: the task file shows where the task's records are. Imported only on demand.
 
-`check-task` runs the checks before a start and returns dmctl's answer.
+Imported only when one of them is used. `check-task` runs the checks before a start and returns dmctl's answer.
 """
 
 from __future__ import annotations

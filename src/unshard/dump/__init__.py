@@ -8,7 +8,7 @@ An interrupted dump is resumed from the records in its folder.
 | `plan` | tables, consistency, key ranges, and shares of equal weight |
 | `settings` | the user's settings |
 | `folder` | the begin of a dump in its folder, and its end, when files get their final names |
-| `locked` | dumps from snapshots that start together, or without a common snapshot |
+| `locked` | dumps whose snapshots start under one lock, and dumps without a common snapshot |
 | `lock_free` | dumps without a lock: a snapshot for each table |
 | `read` | the rows of a chunk as Arrow batches |
 | `write` | rows into Parquet or SQL files |

@@ -1,6 +1,7 @@
 """Divides a piece of the load that the target refuses as too large, and finds what is left of it after a crash.
 
-Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
+A *part* has some rows of a piece. Rows are counted through all statements of a piece, from 0; the count of those that
+are committed is its *step*.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes the pieces of a file into the target, in one transaction each, and translates the server's errors.
 
-A piece that the target refuses as too large is written in parts: a transaction and a checkpoint each, in the same
-order.
+It opens the session and converts the server's errors to errors of the catalogue. A piece that the target refuses as too
+large is written in parts: a transaction and a checkpoint each, in the same order.
 """
 
 from __future__ import annotations

@@ -21,6 +21,6 @@
 | `records` | a task's records in its target, changed by a user |
 | `liveness` | the liveness of workers, by their heartbeats |
 | `scheduler` | the assignment of sources to workers |
-| `orders` | the orders that a worker gets, computed from the state |
+| `orders` | the orders of a worker, computed from the state |
 | `status` | `query-status`: the workers' reports, and a summary in one word |
 """

@@ -1,8 +1,8 @@
 """Counters of a whole process: units that ended with an error, repeated attempts, time spent waiting for a limit.
 
-A unit's error is counted once, where it is reported. A process has one `EVENTS`. The counts of a Spark task are
-returned with the task's result (`spark.worker_process`): they are taken from the worker process and added to those of
-the driver.
+They are metrics that no unit keeps itself. A unit's error is counted once, where it is reported. A process has one
+`EVENTS`. The counts of a Spark task are returned with the task's result (`spark.worker_process`): they are taken from
+the Spark worker process and added to those of the driver.
 """
 
 from __future__ import annotations

@@ -21,6 +21,6 @@
 | `charsets` | character sets, exactly as the servers convert them |
 | `charset_differences` | characters that a server decodes differently from Python |
 | `collations` | collations by their ids |
-| `collation_weights` | texts that two collations compare differently |
+| `collation_weights` | strings that two collations compare differently |
 | `altered_values` | columns whose values the target stores in another form |
 """

@@ -19,5 +19,5 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `merged_difference` | the ALTER TABLE from one structure of a merged table to the next |
 | `forced` | the structure of a shard whose statement a user leaves out |
 | `merged_form` | a merged table as JSON |
-| `show_merged` | the waiting statements of optimistic mode |
+| `show_merged` | pending sharding DDL of optimistic mode |
 """

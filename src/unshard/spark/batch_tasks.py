@@ -1,6 +1,6 @@
 """The Spark tasks of a batch, as worker processes run them: a share without a shuffle, or one side of a shuffle.
 
-A worker process imports this module and what it needs, and nothing that plans a batch or starts a job
+A Spark worker process imports this module and what it needs, and nothing that plans a batch or starts a job
 (`spark.daemon`).
 """
 

@@ -5,7 +5,7 @@
 | `meta` | the tables in `meta-schema`, and their removal |
 | `unfinished_dm` | unfinished work of DM, which is refused |
 | `filled` | the target tables that a task's copy fills |
-| `upstream` | the server to which a source's binlog names belong |
+| `upstream` | the identity of the server to which a source's binlog names belong |
 | `receipts` | claims, open batches, chunks: how a batch is applied exactly once |
 | `checkpoint` | checkpoints, and tracked structures |
 | `online_ddl` | the record of statements on ghost tables |

@@ -8,7 +8,7 @@
 | `tokens` | the caller of a request |
 | `guard` | the role that each route needs |
 | `audit` | the audit log |
-| `audit_names` | the names in a request that it writes |
+| `audit_names` | the names in a request that the audit log writes |
 | `leader` | requests passed on to the leader |
 | `answers` | responses with errors, lists and results of commands |
 | `observe` | `/metrics`, settings, the log level |

@@ -14,7 +14,7 @@
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |
-| `purging` | the deletion of relay files that no subtask needs |
+| `purging` | the purge of relay files that no subtask needs |
 | `auto_resume` | the times at which a paused subtask resumes by itself |
 | `stages` | the stages of a subtask, and the events between them |
 | `status` | a status snapshot of a subtask |

@@ -1,5 +1,7 @@
 """The worker of a cluster: it sends heartbeats to the master, and carries out the orders in the answers.
 
+A `SourceWorker` serves the source that the orders name.
+
 | what happens | then |
 |---|---|
 | an answer with a source | its `SourceWorker` is created, or follows the new orders |
@@ -15,7 +17,8 @@ soon as another worker has claimed the source, no transaction of a subtask that 
 such a subtask continues, and stops by itself if it has been superseded. No subtask is started meanwhile, because a
 start claims the source. Dump, load and at-least-once delivery are cancelled at once.
 
-What is cancelled is in the target with its receipts, and the next worker finishes it (`sync/planning/planner.py`).
+A batch that is cancelled is in the target with its receipts, and the next worker finishes it
+(`sync/planning/planner.py`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ compared:
 | FLOAT in DOUBLE | the DOUBLE that the FLOAT's shortest text says, as the writer makes it |
 | FLOAT and DOUBLE with (m,d) | rounded to d digits, as servers show them: they round in several ways before that |
 | DECIMAL of several scales; times of several precisions | without zeros at the end |
-| CHAR beside another text type | without blanks at the end |
+| CHAR compared with another text type | without blanks at the end |
 | BIT | eight bytes |
 | JSON on either side | parsed: no blanks, keys in order, 2.0 as 2, integers beyond 64 bits as doubles |
 | SET with several definitions | members in order |

@@ -13,7 +13,7 @@ where it shows what would be written. None of them asks a server.
 | `causality` | step *causality*: changes that stay in the order of the log |
 | `gather` | step *encode* for all tables of a batch; small batches joined |
 | `encode` | step *encode* for one table: row images to SQL text and partitions |
-| `partial_images` | steps *map* and *encode* for images that lack columns |
+| `partial_images` | steps *map* and *encode* for partial row images |
 | `order` | steps *compact* and *order* for a partition |
 | `compact` | step *compact*: one change for each key |
 | `safe_mode_moves` | changes of rows that another shard has replaced, left out in safe mode |

@@ -1,4 +1,4 @@
-"""Safe mode: when it is on, and why. Pure; times are seconds of a monotonic clock.
+"""Safe mode: when it is on, and why. No I/O; times are seconds of a monotonic clock.
 
 | found when sync begins | `exactly-once` | `at-least-once` |
 |---|---|---|

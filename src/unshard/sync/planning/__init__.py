@@ -4,7 +4,7 @@
 |---|---|
 | `target_tables` | the target's structures, as read so far |
 | `target_triggers` | triggers of target tables |
-| `told_alterations` | log lines about values that the target stores in another form |
+| `told_alterations` | log lines about columns whose values the target stores differently |
 | `coarse_keys` | unique keys for which safe mode is refused |
 | `table_plans` | steps *filter* and *route* by name: the tables of a batch, and their plans |
 | `target_plan` | how rows are written to a target table |

@@ -4,7 +4,7 @@
 
 | module | contents |
 |---|---|
-| `table_owners` | the tables that a source declares to the other sources |
+| `table_owners` | the tables of each source by target table, recorded for the other sources |
 | `snapshot` | sharding DDL that a copy contains already |
 | `statements` | the effect of a statement on the target and on its group |
 | `coordinator` | one source's side of the protocol: waiting tables, locks, re-sync |

@@ -14,8 +14,8 @@ row of the shard to which it moved.
 
 The log may have the INSERT of a move first, or its DELETE. An UPDATE of the key is a DELETE and an INSERT.
 
-A target that refuses a second row of a key (`refuses`) takes the INSERT only in a batch that deletes the first row. So
-the DELETE is applied there where this re-sync has the other shard's INSERT, and the target has got the row that the
+A target that refuses a second row of a key (`refuses`) accepts the INSERT only in a batch that deletes the first row.
+So the DELETE is applied there if this re-sync has the other shard's INSERT, and the target has got the row that the
 DELETE is for. Where the INSERT replaces the row (safe mode), the DELETE would delete the row that has moved.
 """
 

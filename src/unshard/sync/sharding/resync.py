@@ -6,7 +6,7 @@ one, with rows between, costs one batch and not one batch per shard.
 
 | the process dies | then |
 |---|---|
-| before a batch is open, or when nothing of it is applied | the group's row has its progress; it goes on there |
+| before a batch is open, or when nothing of it is applied | the group's row has its progress; it resumes there |
 | in the batch | its plan names the group, and the same batch is finished (`again`) |
 | after the batch is closed | the group's row has moved with it |
 """

@@ -7,8 +7,8 @@ remove them, and the copy that starts again would stop at their rows.
 | the process dies | then |
 |---|---|
 | before a step's table is recorded | nothing was done |
-| before CREATE TABLE, or after it and before the step is noted | the table is on record as found: a reset empties it |
-| before a RENAME or DROP is noted | the next process notes it |
+| before CREATE TABLE, or after it, before the step is recorded | the table is recorded as found: a reset empties it |
+| before a RENAME or DROP is recorded | the next process records it |
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Templates of the page. All text is escaped.
+"""The templates of the page. All text is escaped.
 
 Names given by users are in `<bdi>`, so that right-to-left characters in them do not affect the surrounding text. A
 sentence that may contain such a name goes through `told`. It escapes the characters that set the direction of text.
