@@ -12,6 +12,6 @@
 | `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
 | `batches` | a batch as one job, with either exchange; a small one in this process |
 | `batch_tasks` | the tasks of a batch, in worker processes |
-| `worker_process` | what all tasks need in a worker process: barrier, counters, less garbage collection |
+| `worker_process` | functions that every task calls in its worker process: barrier, counters, less garbage collection |
 | `binlog` | binlog files as a Spark data source |
 """

@@ -1,4 +1,4 @@
-"""What all Spark tasks need in their Python worker process: a barrier, counters, less garbage collection."""
+"""Functions that every Spark task calls in its Python worker process: a barrier, counters, less garbage collection."""
 
 from __future__ import annotations
 
