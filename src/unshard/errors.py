@@ -14,14 +14,13 @@ Every error that a user can see is one `UnshardError`::
      ├─ SyncError       planning and applying batches
      ├─ DdlError        a DDL statement that can't be carried out
      ├─ ShardError      sharding DDL over the tables that are merged
-     ├─ CompareError    comparing the rows of both ends
-     ├─ ClusterError    master, workers, ctl, and what they say to each other
+     ├─ CompareError    comparison of rows of source and target
+     ├─ ClusterError    master, workers, ctl, and requests between them
      └─ EngineError     Spark itself
 
-Codes, texts and hints are in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a
-Spark task to the driver as the dict of `to_dict`, never as a traceback. As a value (`enclose`, `disclose`: JSON
-bytes with the result or the error) it reaches the user whole, and Spark does not repeat a task that can only fail
-again.
+Codes, texts and hints are in one table, `unshard.error_catalogue.CATALOGUE`. A function that runs in Spark returns its
+error to the driver as a value (`to_dict`, or `enclose` and `disclose`). It raises none: Spark would run it again, which
+could only fail again, and would show a traceback in place of the error.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 |---|---|
 | `facts` | everything that is read from the servers, once, before the first check |
 | `start_position` | whether a task can start at the position of its `meta` |
-| `records` | what the target has on record of the task's sources |
-| `run` | the list of checks, and how they are run |
+| `records` | how the sources will start, read from the target |
+| `run` | the list of checks, and its run |
 | `server` | versions, settings of the binlog, numbers of connections |
 | `privileges` | the privileges of the accounts |
 | `tables` | structures, keys, foreign keys, triggers, leftovers of online DDL |

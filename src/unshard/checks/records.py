@@ -1,4 +1,7 @@
-"""Reads the target's records of a task's sources: whether a source starts from scratch, and whether in safe mode."""
+"""Reads from the target how the sources of a task will start: from scratch or from a checkpoint, in safe mode or not.
+
+Only the checks use it; the sync unit reads its own checkpoint.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The checks of a task: their list, in the order of DM's (reference of DM, section 7.2), and how they are run.
+"""Runs the checks of a task before it starts. `ITEMS` lists them in the order in which DM runs its own.
 
-An item of the list has names, conditions and a function. A run only reads; it is called by `check-task` and by every
-start of a task.
+`check-task` and every start of a task call it. A check reads from the source and the target, and writes nothing. DM's
+checks: its reference, section 7.2.
 """
 
 from __future__ import annotations

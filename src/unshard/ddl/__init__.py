@@ -12,7 +12,7 @@
 | `online` | the statements of gh-ost and pt-online-schema-change |
 | `events` | the names of statements in event filters |
 | `modified` | the name of a MODIFY or CHANGE in event filters |
-| `rewrite` | names replaced in the text; RENAME and DROP of several tables split |
+| `rewrite` | table names replaced in the text; RENAME and DROP split by table |
 | `alter_parts` | an ALTER TABLE cut into its operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
 | `renamed_table` | a target table as a source would define it |

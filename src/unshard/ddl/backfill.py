@@ -1,11 +1,13 @@
 """The values that an ALTER TABLE writes into existing rows, and whether another run of it writes the same ones.
 
-| the new column | the rows get | in a session with the event's time |
+The last column tells whether a run on the target, with `SET TIMESTAMP` to the event's time, writes what the source has.
+
+| the new column | values in existing rows of the source | equal on the target |
 |---|---|---|
-| no DEFAULT, a constant, an expression over other columns | the same values wherever the statement is run | the same |
-| DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the run: another one for each of several shards | the same |
-| the same, filled by a tool of online DDL | the time at which the tool copied the row | another |
-| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | values that can't be predicted | another |
+| no DEFAULT, a constant, an expression over other columns | the same in every run | yes |
+| DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the statement, which differs between shards | yes |
+| such a DEFAULT, added by an online-DDL tool | the time at which the tool copied the row | no |
+| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | unpredictable | no |
 | AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
 """
 

@@ -4,18 +4,18 @@
 |---|---|---|
 | parse | `parse.classify` | a `Ddl`, or a reason to skip it |
 | split | `rewrite.split` | an operation for each dropped table and each renamed pair |
-| online DDL | `online_ddl` here, `online` | for a statement on a ghost of gh-ost: nothing, or the recorded statements |
+| online DDL | `online_ddl` here, `online` | a statement on a shadow table is recorded until its RENAME |
 | block-allow list | `block_allow` | the operations on names that the list allows |
-| event filter | `event_filter` | of an operation: all, nothing, or some parts of its ALTER |
-| sequences, temporary tables | `sequence`, `temporary_table` | refused, where the event filter doesn't leave them out |
-| route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
-| sharding | `sync.sharding.statements` | with `shard-mode` it waits for the other tables of its group |
-| | `sync.statements.refused` | without, refused where several tables share the target's |
+| event filter | `event_filter` | the operation, nothing, or an ALTER with some of its parts |
+| sequences, temporary tables | `sequence`, `temporary_table` | an error, unless the event filter drops them |
+| route | `route_rename` here, names in `prepare` | a RENAME within one target table is dropped |
+| sharding | `sync.sharding.statements` | with `shard-mode`: waits for the other tables of its sharding group |
+| | `sync.statements.refused` | without `shard-mode`: an error if several tables are merged into the target table |
 | plan, execute | `prepare`, `plan`, `execute` | an intent, run once |
 
-The functions of `STEPS` only drop operations or change which statements of them run. Each gives its reason
-(`AlterOperation.notes`). Statements that a human gives for an operator are whole, with every name qualified by its
-schema (`parse_given`).
+The functions of `STEPS` drop operations or change the statement of one, and note the reason (`AlterOperation.notes`).
+The statements of a binlog operator (`binlog replace`) skip these steps; `parse_given` requires a schema before each
+table name in them.
 """
 
 from __future__ import annotations

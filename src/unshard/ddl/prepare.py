@@ -2,15 +2,15 @@
 
 | operation | on the target | tracked |
 |---|---|---|
-| on names that are allowed | run | yes |
-| of an operator's statement | run | no |
-| left out by the event filter | nothing, or the parts that are left | yes, whole |
-| renames a table to a name that is not allowed | run: its name is free for another table | no longer |
+| on tables that the block-allow list allows | run | yes |
+| given to `binlog replace` or `binlog inject` | run | no |
+| dropped by the event filter, whole or in parts | nothing, or the other parts | yes, whole |
+| renames a table to a name that is not allowed | run, so that another table can get the old name | no longer |
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
-| a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
+| moves a table into a schema that the target lacks | CREATE DATABASE as upstream, then run | yes |
 | a table is made with an engine without transactions | made with InnoDB (`engines.py`) | as it is |
-| CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
+| CREATE OR REPLACE TABLE, if the target is not MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Steps *route* and *split* for statements: put new names into the old text, cut statements into operations."""
+"""Rewrites the text of DDL statements: replaces table names by their target's, and splits DROP and RENAME by table.
+
+These are the steps *route* and *split* of DDL (`ddl.pieces`).
+"""
 
 from __future__ import annotations
 

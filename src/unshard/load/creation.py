@@ -1,14 +1,14 @@
 """Creates the source's schemas and tables in a target.
 
-Dumps of other tools have the text of CREATE TABLE, but not the structure that it gives. The structure is then found as
-follows:
+The CREATE statement depends on the target, and so does the way to a table's structure where a dump of another tool has
+only the text of CREATE TABLE:
 
-| target | CREATE statement | structure of a table, if only CREATE TABLE is known |
+| target | CREATE statement | structure from the text |
 |---|---|---|
-| MySQL, MariaDB | as the source's server wrote it, under another name | read from an empty table in the meta-schema |
-| TiDB | generated from the table's definition, by `schema.tidb` | computed from the text |
+| MySQL, MariaDB | the source's, with the name of the target table | read from an empty table in the meta-schema |
+| TiDB | generated from the table's definition, by `schema.tidb` | parsed |
 
-A DDL on TiDB waits until every server of the cluster knows of it, so several are run at a time there.
+TiDB returns from a DDL statement when all servers of its cluster have applied it, so several run concurrently there.
 """
 
 from __future__ import annotations

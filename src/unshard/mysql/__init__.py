@@ -15,7 +15,7 @@
 | `grants` | the privileges of an account |
 | `structure` | table structures read from a server |
 | `schema_structures` | the structures of all tables of a schema |
-| `defaults` | defaults of columns |
+| `defaults` | column defaults in SHOW CREATE TABLE |
 | `triggers` | triggers of the target's tables |
 | `types` | column types and the Arrow types of their values |
 | `charsets` | character sets, exactly as the servers convert them |

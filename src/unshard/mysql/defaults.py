@@ -1,4 +1,4 @@
-"""Defaults of columns, read from SHOW CREATE TABLE: constants as SQL text, and expressions."""
+"""Reads the DEFAULT of each column from SHOW CREATE TABLE, constants and expressions alike, as SQL text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The sync unit: follows the relay log and applies it batch by batch, exactly once.
 
-`batch` and `changes` are for driver and executors, `steps` for executors; all else runs on the driver.
+`steps` runs in Spark executors, `batch` and `changes` run in executors and on the driver, all else on the driver.
 
 | module | contents |
 |---|---|
@@ -13,8 +13,8 @@
 | `steps` | the steps of a batch in their order, and the writes into the target |
 | `checkpoint` | claims, open batches, checkpoints, safe mode |
 | `statement` | one statement: read, prepared, run once, closed |
-| `statements` | the parts of that: a statement read, refused, recorded, its values set |
-| `sharding` | sharding DDL in both modes, its re-sync, rows that move between shards |
+| `statements` | the parts of `statement`: reading, refusing, recording, and setting values in existing rows |
+| `sharding` | sharding DDL, pessimistic and optimistic; its re-sync; rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
 | `operate` | binlog operators when a source starts and stops |
 | `lag` | the lag of a source |

@@ -22,7 +22,7 @@
 | `error_values` | statements that write the error value of an ENUM |
 | `row_counts` | the ledger: counts of changes by source and table |
 | `waits` | the waits of the task's sessions, for the status |
-| `recorded` | all records of a source, for a reader; the error that stopped it |
+| `recorded` | progress, open batch, row counts and last error of a source, for a reader |
 | `repairs` | transactions that repair rows between the batches |
 | `validation_tables` | the tables of continuous validation |
 | `validation` | the validator's record of a source |

@@ -1,4 +1,6 @@
-"""The target's records of a source: its progress, its open batch and the ledger. Read by anybody, any time.
+"""Reads what a sync unit has recorded in the target about its source: progress, open batch, row counts, last error.
+
+A reader needs no claim of the source and may read while the unit runs.
 
 An error that stops a source's sync has one row, with its place and reason, until the source's next start.
 """

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `source_rules` | all rules of one source that decide by name |
+| `source_rules` | all rules of a source that look at table names only |
 | `pattern` | names of schemas and tables matched against patterns |
 | `block_allow` | the block-allow list |
 | `online_tables` | helper tables of gh-ost and pt-online-schema-change |

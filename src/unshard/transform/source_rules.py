@@ -1,6 +1,7 @@
-"""The rules of one source that decide by name, made from its config: the same for dump, load, sync and explain.
+"""Compiles the rules of a source that look at table names only: block-allow list, routes, table filters and others.
 
-With them the table filter of `--filter`: the matching side of `unshard.config.patterns`.
+Dump, load, sync and explain take them from here, so that all of them decide alike about a table. `TableFilter` is
+dumpling's `--filter`, parsed by `unshard.config.table_rules`.
 """
 
 from __future__ import annotations

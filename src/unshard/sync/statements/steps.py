@@ -1,14 +1,17 @@
-"""Runs the steps of a statement's plan, and records each step together with the tables that it makes.
+"""Runs the steps of a DDL statement on the target one after the other, and records each step that is done.
 
-One transaction notes a step as done and updates the list of filled tables (`target.filled`). That list tells a reset
-which tables the task has made. It must include those that statements of the log make: otherwise a reset would not
-remove them, and the copy that starts again would stop at their rows.
+It also keeps the list of the task's target tables (`target.filled`), by which a reset drops or empties them, true for
+tables that statements of the log create, rename and drop. Without it, a copy that starts again after a reset would find
+rows in tables that such a statement had created, and stop.
+
+A CREATE TABLE adds its table to the list before it runs. When a step is done, one transaction records that and changes
+the list.
 
 | the process dies | then |
 |---|---|
-| before a step's table is recorded | nothing was done |
-| before CREATE TABLE, or after it, before the step is recorded | the table is recorded as found: a reset empties it |
-| before a RENAME or DROP is recorded | the next process records it |
+| before the table of a CREATE TABLE is on the list | nothing was done |
+| after that, before the step is recorded | the list has the table as not created by the task: a reset only empties it |
+| after a RENAME or DROP, before the step is recorded | the next process records it |
 """
 
 from __future__ import annotations

@@ -10,5 +10,5 @@
 | `cluster` | `/api/v1/cluster` |
 | `templates` | templates of tasks |
 | `document` | the API's own description |
-| `gateway` | DM's older paths, `/apis/v1alpha1` |
+| `gateway` | DM's older API under `/apis/v1alpha1` |
 """

@@ -1,4 +1,4 @@
-"""DM's older paths, `/apis/v1alpha1`, which are those of its gRPC gateway, for the same verbs."""
+"""Serves DM's older HTTP API under `/apis/v1alpha1`, its gRPC gateway, with the commands that `unshard ctl` has."""
 
 from __future__ import annotations
 
