@@ -39,7 +39,7 @@ LONGEST_TEXT = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The place an error speaks of; parts that don't apply stay None.
+    """The place that an error is about; parts that don't apply stay None.
 
     `position` is `file:offset` of the binlog, `table` is `schema.table` as the user knows it.
     """

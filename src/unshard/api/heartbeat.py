@@ -76,7 +76,7 @@ class SourceOrder(Form):
 
 
 class DesiredState(Form):
-    """The answer to a heartbeat. `order` is None for a spare.
+    """The answer to a heartbeat. `order` is None for a spare worker, which serves no source.
 
     A worker without an answer for `ttl_seconds` continues only with work that the target fences.
     """
@@ -123,7 +123,7 @@ def unread_task(task: str, cause: str) -> ClusterError:
 
 
 class PurgeWish(Form):
-    """Selects the files of a relay log to delete; either limit may be left out.
+    """A selection of relay log files to delete; either limit may be left out.
 
     `before` selects the files before that one in the sub-directory `sub_dir` ("": the newest) and all files of older
     sub-directories. `time` selects the files that were last written before it (Unix seconds; 0: none). An unknown limit

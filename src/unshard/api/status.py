@@ -227,7 +227,10 @@ class SourceReport(Form):
 
 
 class TableCopy(Form):
-    """One table of the source: where its rows go, its stage (`CopyStage`), rows done of about, bytes of its files."""
+    """The copy of one source table: its target table, its stage (`CopyStage`), its rows and the bytes of its files.
+
+    `rows` are the rows copied so far, of about `rows_about` rows; None while that number is unknown.
+    """
 
     table: str
     target: str
@@ -238,9 +241,10 @@ class TableCopy(Form):
 
 
 class CopyProgress(Form):
-    """The tables that have changed after revision `since`; all of them where `whole`.
+    """The progress of a task's copy: the tables that have changed after revision `since`, or with `whole` all tables.
 
-    `life` names the worker's count of revisions: another one begins anew, and gives all.
+    `life` identifies the worker's count of revisions. If it is another one than the caller knows, the count has begun
+    anew, and all tables are sent.
     """
 
     life: str = ""
@@ -250,7 +254,10 @@ class CopyProgress(Form):
 
 
 class FigurePoint(Form):
-    """The figures of a task on a source at `at` (unix time); None while unknown. The rest as in `SyncStatus`."""
+    """The figures of a task on a source at the unix time `at`, with the meaning that they have in `SyncStatus`.
+
+    A figure is None while it is unknown.
+    """
 
     at: int
     lag: int | None = None
@@ -261,14 +268,14 @@ class FigurePoint(Form):
 
 
 class TaskHistory(Form):
-    """The points of one task on the worker's source, the oldest first."""
+    """The recorded figures of one task on the worker's source, the oldest first."""
 
     task: str
     points: tuple[FigurePoint, ...] = ()
 
 
 class FigureHistory(Form):
-    """The points of all tasks on the worker's source."""
+    """The recorded figures of all tasks on the worker's source."""
 
     tasks: tuple[TaskHistory, ...] = ()
 
@@ -277,7 +284,10 @@ MOST_LINES = 500
 
 
 class LogLine(Form):
-    """One line. `number` counts within the process; `more` are the fields that have no name here."""
+    """One line of a process's log.
+
+    `number` counts the lines of the process; `more` has the fields that have no name here.
+    """
 
     number: int
     time: str = ""
@@ -290,7 +300,10 @@ class LogLine(Form):
 
 
 class LogTail(Form):
-    """The newest lines after the one that was asked for. `life` names the process: two workers may be one process."""
+    """The newest lines of a process's log, after the line that was asked for.
+
+    `life` identifies the process: two workers may be in one process.
+    """
 
     life: str = ""
     lines: tuple[LogLine, ...] = ()

@@ -66,7 +66,10 @@ class StartTask(Request):
 
 
 class TaskRequest(Request):
-    """A task by its name, or without a name all tasks of `sources`, `batch_size` of them at a time."""
+    """The base of requests on one task by its name or, without a name, on all tasks of `sources`.
+
+    Without a name, `batch_size` subtasks are changed at a time.
+    """
 
     name: str = ""
     sources: tuple[str, ...] = ()
@@ -165,7 +168,7 @@ class TransferSource(Request):
 
 
 class RelayRequest(Request):
-    """The relay of a source. `workers`: DM's old way, a relay on named workers."""
+    """The base of requests on the relay logs of sources. `workers`: DM's old form, which names the workers too."""
 
     sources: tuple[str, ...]
     workers: tuple[str, ...] = ()
@@ -220,7 +223,10 @@ class OfflineMember(Request):
 
 
 class OperateLeader(Request):
-    """`evict`: the leader gives up its role and does not lead again; `cancel-evict`: it may lead again."""
+    """Evict the leader, or cancel the eviction.
+
+    `evict`: the leader gives up its role and does not lead again; `cancel-evict`: it may lead again.
+    """
 
     verb = "operate-leader"
     needs = "admin"
@@ -284,10 +290,10 @@ class BinlogSchema(Request):
 
 
 class Validation(Request):
-    """Continuous validation of a task, or of all tasks with `all_task`.
+    """Control continuous validation of a task, or of all tasks with `all_task`.
 
-    `mode` is of `start`; `table_stage` of `status`; `error` of `show-error`, which answers `limit` errors at most; `id`
-    and `all` of what settles errors.
+    `mode` is a parameter of `start`, `table_stage` of `status`, `error` and `limit` (the most errors in the answer) of
+    `show-error`, `id` and `all` of the operations that settle errors.
     """
 
     verb = "validation"

@@ -49,7 +49,7 @@ def unpack(values: Iterable[bytes | None]) -> list[bytes | None]:
 
 
 class UnpackError(ValueError):
-    """A value that can't be unpacked; `row` counts from the first one."""
+    """A compressed value that can't be unpacked; `row` is its index among the values of the column."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(reason)
@@ -82,7 +82,7 @@ Buffers = tuple[Any, Any, Any, int]
 
 
 class UndecodableValue(ValueError):
-    """A value that is none of its column; `row` counts from the batch's first row."""
+    """A value that is not valid for its column; `row` is the index of its row in the batch."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(reason)

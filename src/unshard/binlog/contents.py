@@ -25,7 +25,7 @@ _TAGGED = 1
 
 
 class Body:
-    """Reads forward through one body. What goes beyond its end raises Damaged."""
+    """A cursor that reads forward through the body of one event. A read past the end raises Damaged."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -15,7 +15,7 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """One event code. `kind` is a key of the kernel's `KINDS`; `reason` and `remedy` are set where it is refused."""
+    """The type of an event. `kind` is a key of the kernel's `KINDS`; a refused type has a `reason` and a `remedy`."""
 
     code: int
     name: str

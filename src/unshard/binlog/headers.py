@@ -34,10 +34,10 @@ _NUMBERS = re.compile(r"^(\d+)\.(\d+)\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The form of the events of one file.
+    """The format of the events of one file, as its FORMAT_DESCRIPTION event describes it.
 
     `header_lengths` holds the post-header length by event code (0 for a code that the server doesn't know); `end` is
-    the offset of the first event after this one.
+    the offset of the first event after the FORMAT_DESCRIPTION.
     """
 
     checksum: bool
@@ -122,10 +122,10 @@ _PLACED_ELSEWHERE = 0x20 | 0x40  # artificial, or written by a relay: log_pos is
 
 @dataclass(frozen=True, slots=True)
 class EventHeader:
-    """One event: `offset` to `end` are its bytes in the file, header and checksum included; `timestamp` is unix.
+    """The header of one event. The event's bytes in the file are `offset` to `end`, with header and checksum.
 
-    `position` is the end that the event itself names: of its place in the file it was first written to, 0 for none.
-    `trailer` is the size of its checksum.
+    `timestamp` is in unix seconds. `position` is the end position that the event itself records, in the file that it
+    was first written to; 0 for none. `trailer` is the size of the checksum.
     """
 
     offset: int

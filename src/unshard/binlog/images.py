@@ -14,9 +14,9 @@ from unshard.model.table import Column, Table
 
 
 class Present(NamedTuple):
-    """The numbers of the columns that the images of an event have; None for the image that it has not.
+    """The columns that the row images of an event contain, by number; None for an image that the event lacks.
 
-    An INSERT has no image before, a DELETE none after.
+    An INSERT has no image before the change, a DELETE none after it.
     """
 
     before: frozenset[int] | None
@@ -33,11 +33,11 @@ class Present(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartialImages:
-    """Images of one table that have the same columns.
+    """Row images of one table that all have the same columns, where some of the table's columns are absent.
 
-    `batch` holds `op`, `seq`, then `columns`: those that either image has, in table order. A column that an image lacks
-    is NULL there, so only `present` tells it from a NULL. Columns that `decode_range` adds to batches are after those
-    of the table. `offset` is that of the first event.
+    `batch` holds `op`, `seq`, then `columns`: the columns that either image has, in table order. A column that an image
+    lacks is NULL there, so only `present` tells it from a NULL. Columns that `decode_range` adds to batches are after
+    those of the table. `offset` is that of the first event.
     """
 
     table: Table

@@ -63,7 +63,10 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
 
 @dataclass(slots=True)
 class _Walk:
-    """The decisions that the scanner hands back. `outer` is the offset of the payload that `data` was packed in."""
+    """One walk over the events of `data`, which handles the events at which the scanner stops for a decision.
+
+    `outer` is the offset of the payload that `data` was packed in.
+    """
 
     data: Data
     start: int

@@ -33,7 +33,7 @@ _Leg = str | tuple[bool, int]
 
 
 class _Number(str):
-    """A number's text, as a type other than that of strings."""
+    """The text of a number, in a type of its own to distinguish it from a string."""
 
 
 _OPAQUE_TYPE = b"\x0f"
@@ -82,9 +82,9 @@ def _after(before: bytes, diffs: bytes, *, hidden: bool = False) -> _Document:
 
 @dataclass(slots=True)
 class _Document:
-    """The tree: dicts, lists, None, bool, `_Number`, and str for strings without quotes and escapes.
+    """A JSON document as a tree: dicts, lists, None, bool, `_Number`, and str for strings without quotes and escapes.
 
-    `grown` holds the objects with new members, which stand at their end until the text is made.
+    `grown` holds the objects that got new members. New members are at the end of an object; `text` puts them in order.
     """
 
     root: Any

@@ -74,7 +74,7 @@ RAW_DOCUMENT = Layout("bytes", size=4)
 
 
 class _Differs(ValueError):
-    """The binlog's type is not that of the structure; the text says what the binlog has."""
+    """The type of a column in the binlog is not that of the structure; the text says what the binlog has."""
 
 
 def plan_layouts(table: Table, mapped: TableMap) -> tuple[Layout, ...]:

@@ -39,19 +39,19 @@ Naming = Callable[[QueryEvent], Named]
 
 @dataclass(frozen=True, slots=True)
 class ListingNote:
-    """A line for the reader that is no event."""
+    """A note for the reader of the listing, in a line of its own between the events."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One event.
+    """An event as the listing shows it.
 
-    `gtid` is that of the transaction it belongs to, "" where there is none. `dm` are DM's names for it. `rows` is None
-    for an event without row images and for one whose rows can't be read; `problem` then says why, as for a payload
-    that can't be unpacked. `remark` says that the log can't be followed over it. `within` is the offset of the
-    payload that the event was packed in; its own offset is then that in the unpacked bytes.
+    `gtid` is that of the transaction that the event belongs to, "" where there is none. `dm` are DM's names for the
+    event. `rows` is None for an event without row images and for one whose rows can't be read; `problem` then says why,
+    as for a payload that can't be unpacked. `remark` says that the log can't be followed past this event. `within` is
+    the offset of the payload that the event was packed in; the event's own offset is then that in the unpacked bytes.
     """
 
     header: EventHeader
@@ -68,7 +68,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class ListingRange:
-    """The events to list: from `start` on (any byte), up to the first at or after `stop`, of one table."""
+    """The range of events to list: from byte `start` up to the first event at or after `stop`.
+
+    `start` need not be the begin of an event. With `table`, only events of that table are listed.
+    """
 
     start: int = 0
     stop: int | None = None
@@ -129,7 +132,10 @@ def concerns(item: Shown, table: TableName) -> bool:
 
 @dataclass(slots=True)
 class _Frame:
-    """With a table chosen: holds the events before a transaction's first of that table until there is one."""
+    """A filter that passes the events of `table` and those that frame their transactions; without a table, all events.
+
+    `held` has the events before a transaction's first event of the table, until that one comes.
+    """
 
     table: TableName | None
     held: list[Shown] = field(default_factory=list)
@@ -160,7 +166,7 @@ class _Frame:
 
 @dataclass(frozen=True, slots=True)
 class _Mapped:
-    """A TABLE_MAP in force: its bytes, and what they say. `table` is the same object for equal maps."""
+    """A TABLE_MAP that the next row events use: its bytes and its content. Equal maps share one `table` object."""
 
     event: bytes
     table_map: TableMap

@@ -36,7 +36,7 @@ _WIDTHS = {252: 2, 253: 3, 254: 8}
 
 
 class NotUnpackedError(ValueError):
-    """An event that can't be unpacked; `code` and `values` are those of the BinlogError to make of it."""
+    """An event that can't be unpacked; `code` and `values` are for the BinlogError that the caller raises."""
 
     def __init__(self, code: str, cause: str, **values: str) -> None:
         super().__init__(cause)
@@ -62,9 +62,9 @@ def unpack(code: int, body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """A stretch of a payload: bytes `begin` to `end` of its plain events, which may begin within a statement.
+    """A part of a payload: bytes `begin` to `end` of its uncompressed events. It may begin within a statement.
 
-    `maps` are the TABLE_MAP events before it that its first rows need.
+    `maps` are the TABLE_MAP events before the part that its first rows need.
     """
 
     begin: int
@@ -73,10 +73,10 @@ class PayloadPart:
 
 
 class Payload:
-    """A TRANSACTION_PAYLOAD's body, opened: `size` is that of its plain events.
+    """The body of a TRANSACTION_PAYLOAD event, as its uncompressed events; `size` is their size in bytes.
 
-    The fields have a type, a length and a value each, all three as packed integers; then comes the content. Raises
-    NotUnpackedError as `unpack` does, here and where it is read.
+    The body's fields have a type, a length and a value each, all three as packed integers; then comes the content. The
+    constructor and the reading methods raise NotUnpackedError as `unpack` does.
     """
 
     def __init__(self, body: bytes) -> None:

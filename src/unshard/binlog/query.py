@@ -29,19 +29,19 @@ _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS, _PADDING = 
 
 
 class Damaged(ValueError):
-    """A body that can't be read; the text says what is wrong. `index.py` makes it a BinlogError with its place."""
+    """An event body that can't be read; the text says what is wrong. `index.py` turns it into a BinlogError."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEvent:
     """The body of a QUERY event.
 
-    `sql_mode` is the bits as the server numbers them. The charset fields are collation ids. None where the server
-    doesn't log them are `database_collation`, `utf8mb4_collation` (MySQL 8's default collation of utf8mb4),
+    `sql_mode` is a bit mask with the server's numbers. The charset fields are collation ids. These are None where the
+    server doesn't log them: `database_collation`, `utf8mb4_collation` (MySQL 8's default collation of utf8mb4),
     `charset_collations` (those that MariaDB's character_set_collations names) and `explicit_defaults` (MySQL's
-    explicit_defaults_for_timestamp); `time_zone` is None where the statement doesn't depend on it. `error_code` is
-    what the statement failed with on the source after it had done part of its work. `auto_increment` is increment and
-    offset of the numbers that it gives.
+    explicit_defaults_for_timestamp). `time_zone` is None where the statement doesn't depend on it. `error_code` is the
+    error with which the statement failed on the source after it had done part of its work. `auto_increment` has the
+    increment and the offset of the AUTO_INCREMENT values that the statement generates.
     """
 
     schema: str

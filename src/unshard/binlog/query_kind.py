@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class QueryKind(Enum):
-    """The kinds of queries, by their effect on the walk."""
+    """The kind of a query, by its effect on the walk over the log."""
 
     BEGIN = "begin"
     COMMIT = "commit"

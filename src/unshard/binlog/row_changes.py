@@ -19,7 +19,7 @@ from unshard.model.table import Column, Table
 
 
 class Absent(Enum):
-    """The type of `ABSENT`: the value of a column that the image does not have; it is not NULL."""
+    """The type of `ABSENT`, the value of a column that the row image does not contain; it is not NULL."""
 
     ABSENT = "absent"
 
@@ -31,9 +31,10 @@ _PIECE = 1000  # rows turned into Python values at a time
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row's change: its values before and after, by column; None where the kind has no such image.
+    """The change of one row: the values before and after it, by column.
 
-    A column that an image lacks is ABSENT there: the log then doesn't say whether the value was another before.
+    An image that the kind of change lacks is None. A column that an image lacks is ABSENT there: the log then doesn't
+    say whether the change altered the value.
     """
 
     before: tuple[Any, ...] | None

@@ -49,10 +49,10 @@ _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
 
 @dataclass(frozen=True, slots=True)
 class OpaqueDocuments:
-    """Changes after which a JSON column holds a document with opaque values: those of types that JSON lacks.
+    """The changes after which one JSON column holds documents with opaque values: values of types that JSON lacks.
 
-    A DECIMAL, a date or time, or binary data is one; a VAR_STRING is none, because a JSON string equals it. `seqs` are
-    the numbers of the changes, ascending.
+    Opaque values are DECIMALs, dates and times, and binary data. A VAR_STRING is not one, because a JSON string equals
+    it. `seqs` are the numbers of the changes, ascending.
     """
 
     table: Table
@@ -62,14 +62,14 @@ class OpaqueDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The result of decoding a range. Iterating gives the batches.
+    """The result of decoding a range. Iterating over it gives the batches.
 
-    A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
-    those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
-    gave a second structure for it. Images that lack columns are in `partial`; their `seq` is of the same count.
-    `opaque` has the documents whose text does not say everything; images before a change and DELETEs are left out.
-    `changes` counts an UPDATE once, `events` are the row events decoded, `left_out` by table those that were not
-    wanted.
+    A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of those
+    two names as well; the images' own are always number 0 and 1.) A table has a second batch only where `wanted` gave a
+    second structure for it. Images that lack columns are in `partial`; their `seq` is of the same count. `opaque` has
+    the changes after which a JSON document's text does not say everything; images before a change and DELETEs are not
+    among them. `changes` counts an UPDATE once, `events` counts the decoded row events, `left_out` by table the row
+    events that were not wanted.
     """
 
     batches: tuple[tuple[Table, pa.RecordBatch], ...]
@@ -128,7 +128,7 @@ def decode_range(
 
 @dataclass(slots=True)
 class _Mapped:
-    """A different TABLE_MAP of the range, with the last answer for it."""
+    """One distinct TABLE_MAP of the range, with the last answer of `wanted` for it."""
 
     table_map: TableMap
     table: Table | None = None
@@ -138,9 +138,10 @@ class _Mapped:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The label of a RowSink: the table that it collects. `present` is None where images have all columns.
+    """The label of a RowSink: the table whose rows it collects. `present` is None where images have all columns.
 
-    `documents` are the places in `columns` of JSON that may hold diffs, with the number among all JSON columns.
+    `documents` maps the place in `columns` of each JSON column that may hold diffs to its number among all JSON
+    columns.
     """
 
     table: Table
@@ -151,7 +152,7 @@ class _Target:
 
 
 class _Sinks:
-    """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
+    """The resolver for the row kernel, with one sink for each structure, whatever table ids are mapped to it."""
 
     def __init__(
         self,

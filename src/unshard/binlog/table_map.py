@@ -25,7 +25,7 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """Types, metadata and nullability by column, as the event has them, and its optional fields."""
+    """A TABLE_MAP event: the types, metadata and nullability by column, as logged, and the optional fields."""
 
     name: TableName
     types: tuple[int, ...]

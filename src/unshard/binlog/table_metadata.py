@@ -26,12 +26,12 @@ class MalformedTableMap(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """The values of the optional fields; None where the field is not logged.
+    """The optional fields of a TABLE_MAP event. A field that is not logged is None.
 
-    By column, with None for columns that the field doesn't speak of: `unsigned` (numeric columns), `collations` (ids;
-    63 is binary; None where the product is not known), `members` (ENUM and SET, in bytes of their charset),
-    `geometries` (1 POINT … 7 collection, 0 any), `dimensions` (VECTOR). `names` and `visible` speak of every column.
-    `primary_key` has (column number, prefix length in characters or 0) in key order.
+    These fields have a value for each column, None where they don't apply: `unsigned` (numeric columns), `collations`
+    (ids; 63 is binary; None where the product is not known), `members` (ENUM and SET, in bytes of their charset),
+    `geometries` (1 POINT … 7 collection, 0 any), `dimensions` (VECTOR). `names` and `visible` have a value for every
+    column. `primary_key` has (column number, prefix length in characters or 0) in key order.
     """
 
     unsigned: tuple[bool | None, ...] | None = None
@@ -45,7 +45,7 @@ class Optional:
 
 
 class MetadataReader:
-    """Reads forward; whatever goes beyond the end raises MalformedTableMap."""
+    """A cursor that reads forward through bytes of a TABLE_MAP. A read past the end raises MalformedTableMap."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

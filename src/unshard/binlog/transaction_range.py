@@ -21,17 +21,20 @@ from unshard.model.table import TableName
 
 @dataclass(frozen=True, slots=True)
 class EndOfData:
-    """Raised where no whole transaction is left in the data; more may come."""
+    """The stop at the end of the data: no whole transaction is left in it. More data may come."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetReached:
-    """The extent is as large as it may be, or the next transaction needs an extent of its own."""
+    """The stop at a range that is as large as it may be, or before a transaction that needs a range of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotate:
-    """The file ends at `end`. `next_file` is None where the server was shut down: its next file in order follows."""
+    """The stop at the end of the file, at `end`.
+
+    `next_file` is None where the server was shut down: then the next file in order follows.
+    """
 
     next_file: str | None
     end: int
@@ -39,11 +42,11 @@ class Rotate:
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement:
-    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH and the like.
+    """The stop at a statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH and the like.
 
-    `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
-    `whole`: whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
-    with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
+    `start` is where the statement's event group begins (the end of the range), `at` the QUERY event, `end` the byte
+    after it. `whole`: whether the group ends with the statement: after CREATE TABLE … SELECT rows follow, and `gtid` is
+    executed only with the range that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
     """
 
     query: QueryEvent
@@ -86,11 +89,11 @@ Stop = EndOfData | BudgetReached | Rotate | PlainStatement | PreparedStop | Comp
 
 @dataclass(frozen=True, slots=True)
 class TransactionRange:
-    """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
+    """A run of whole transactions in one file, bytes `start` to `end`, and the reason why it stops there.
 
     `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
-    hold a transaction that was rolled back). `partial_images`: whether a row image lacks columns of its table,
-    `unpacked` the bytes that compressed events hold, beside the extent's own.
+    hold a transaction that was rolled back). `partial_images`: whether a row image lacks columns of its table.
+    `unpacked`: the size of the uncompressed content of compressed events, in addition to the range's own bytes.
     Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction; the last has
     microseconds where the log has them (MySQL 8). `gtids` has the last GTID of each domain and server (MariaDB, in
     order of commit) or merged intervals (MySQL, `uuid:1-5`).
@@ -130,9 +133,9 @@ def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Bytes `start` to `end` of the file, or with a `part` that of the payload there.
+    """A slice of a file, bytes `start` to `end`. With `part`, only that part of the payload there.
 
-    `maps` are offsets of the TABLE_MAPs before it that its first rows need.
+    `maps` are the offsets of the TABLE_MAP events before the slice that its first rows need.
     """
 
     start: int

@@ -26,11 +26,11 @@ _TEXT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PreparedStop:
-    """The stop at a group that is prepared: bytes `start` to `end`, all of it.
+    """The stop at an event group that prepares an XA transaction: bytes `start` to `end` are the whole group.
 
-    `xid` names the transaction on its server, as `xid_text` writes it. What the rows change happens when it is
-    committed, and never if it is rolled back. `gtid` is that of the prepare, `timestamp` in unix seconds,
-    `partial_images` and `unpacked` as an Extent's.
+    `xid` identifies the transaction on its server, as `xid_text` writes it. Its row changes take effect when it is
+    committed, and never if it is rolled back. `gtid` is that of the prepare, `timestamp` is in unix seconds,
+    `partial_images` and `unpacked` are as in `TransactionRange`.
     """
 
     xid: str
@@ -46,7 +46,7 @@ class PreparedStop:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The stop at the group, bytes `start` to `end`, that commits a prepared transaction or rolls it back."""
+    """The stop at the event group, bytes `start` to `end`, that commits or rolls back a prepared XA transaction."""
 
     xid: str
     committed: bool

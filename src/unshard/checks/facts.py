@@ -93,7 +93,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class LogFilters:
-    """The schemas of `binlog_do_db` (`taken`) and of `binlog_ignore_db` (`left`).
+    """The filters of a source's binlog: the schemas of `binlog_do_db` (`taken`) and of `binlog_ignore_db` (`left`).
 
     `fault` is the error if the server could not be asked for them.
     """
@@ -111,12 +111,12 @@ class SourceFacts:
         listed, tables: the tables that the task takes. If a finished dump waits to be loaded, `tables` has each table
             as it was when its rows were read, not as it is now.
         targets: the target table of each.
-        extracted: by table, the columns that its names fill.
+        extracted: by table, its extracted columns, which are filled from names of the source.
         fresh: whether the source has no checkpoint.
-        filters: its settings that leave schemas out of the binlog.
+        filters: the server's settings that leave schemas out of the binlog.
         start_fault: what is wrong with the task's start position, and how to correct it.
         ghosts: ghost tables of tables that the task takes.
-        cascading: tables with a foreign key that changes their rows by itself.
+        cascading: tables with a foreign key by which the server itself changes their rows.
         copying: whether the task has `shard-mode` and its dump has begun. From then on the copy itself reconciles
             shards that differ, or stops.
         existing: all tables of the source, taken or not, except for helper tables of online DDL.
@@ -167,11 +167,11 @@ class TaskFacts:
         configs: the subtasks to start.
         sources: the sources of these subtasks, without those of mode `load`.
         target: None for a task that only dumps.
-        there: the target tables of the sources' tables, those that exist.
+        there: the existing ones among the target tables of the sources' tables.
         fresh: by source, whether it has no checkpoint.
         triggers: the triggers on the target's tables.
         others: sources of the task that are not to be started now, if they could be asked.
-        one_server: groups of sources, among all of these, that are one server.
+        one_server: groups of the names of sources that are one server, among `sources` and `others`.
     """
 
     configs: tuple[SubtaskConfig, ...]

@@ -23,7 +23,7 @@ from unshard.transform.source_rules import taken
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A pattern for schemas, or for schemas and tables, and its place in the task file."""
+    """A pattern of a rule, for schemas or for schemas and tables, and its place in the task file."""
 
     place: str
     schema: str

@@ -95,7 +95,7 @@ def _columns(table: TableDefinition, words: TidbWords) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Use:
-    """The columns of one collation, by table and name: those of unique keys, and others."""
+    """The columns that have one collation, by table and name: columns of unique keys, and other columns."""
 
     charset: str
     keyed: list[str] = field(default_factory=list)

@@ -23,7 +23,10 @@ CTL = "ctl"
 
 
 class Verbs(TyperGroup):
-    """The verbs of `unshard`, with `ctl` among them, which consists of more than all the others together."""
+    """The command group of `unshard`, which includes the group `ctl`.
+
+    `ctl` is imported at its first use, because it is larger than all other commands together.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, `ctl` last."""
@@ -40,7 +43,7 @@ class Verbs(TyperGroup):
 
 
 class Level(StrEnum):
-    """As `log-level` of a master."""
+    """A log level, as in `log-level` of a master."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -49,7 +52,7 @@ class Level(StrEnum):
 
 
 class LineForm(StrEnum):
-    """As `log-format` of a master."""
+    """A format of log lines, as in `log-format` of a master."""
 
     TEXT = "text"
     JSON = "json"

@@ -28,12 +28,12 @@ _VIEWS = {"CREATE": ("create view",), "DROP": ("drop view",)}
 
 
 class WrongUse(ValueError):
-    """An option that can't be; the text says why."""
+    """An argument that is not valid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinlogWish:
-    """The operator's arguments, as they were typed."""
+    """The arguments of `unshard binlog show`, as they were typed."""
 
     table: str | None = None
     start: str | None = None

@@ -34,7 +34,7 @@ from unshard.worker.source_clock import utc_of
 
 @dataclass(frozen=True, slots=True)
 class CompareWish:
-    """The words of the command. `tables` are rules of a table filter over names of the target.
+    """The options of `unshard compare`. `tables` are rules of a table filter over names of the target.
 
     `repair` is asked whether the rows that differ may be repaired; None: they may not.
     """
@@ -53,9 +53,9 @@ class CompareWish:
 
 @dataclass(frozen=True, slots=True)
 class CompareSubject:
-    """The ends of a comparison: the sources, the target, and the task's meta tables; None: it has none.
+    """The subject of a comparison: the sources, the target, and the task's meta tables, None if it has none.
 
-    `sql` is the file that its own settings name for statements that mend the target.
+    `sql` is the file that the configuration itself names for statements that repair the target.
     """
 
     sides: tuple[SourceSide, ...]

@@ -26,7 +26,10 @@ from unshard.spark.address import check_java
 
 @dataclass(frozen=True, slots=True)
 class CutoverWish:
-    """The words of the command. `report` and `state` None: named by the task. `ask` answers a question."""
+    """The options of `unshard cutover`.
+
+    Without `report` or `state`, that file is named after the task. `ask` asks the user a question.
+    """
 
     ask: Callable[[str], bool]
     settings: CutoverSettings = field(default_factory=CutoverSettings)

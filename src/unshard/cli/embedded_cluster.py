@@ -34,7 +34,7 @@ _OVER = frozenset({Stage.FINISHED, Stage.STOPPED})
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The files of a run as they were read."""
+    """The texts of a run's task file and source files, as they were read."""
 
     task: str = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
@@ -42,10 +42,11 @@ class Texts:
 
 @dataclass(slots=True)
 class EmbeddedCluster:
-    """Runs one task until its sources are finished, `stop` is set, or the first of them fails, which stops the others.
+    """A cluster in this process that runs one task until its sources are finished, `stop` is set, or one of them fails.
 
-    A context: begun on entering, at its end on leaving. `build` makes a subtask; `resumes` lets auto-resume go on
-    after an error in place of ending the run. `ended` is set when nothing works any more.
+    The first failure stops the other sources. A context manager: the run begins on entry, and the exit waits for its
+    end. `build` makes a subtask. With `resumes`, auto-resume continues after an error, which otherwise ends the run.
+    `ended` is set when nothing runs any more.
     """
 
     configs: Sequence[SubtaskConfig]

@@ -27,7 +27,7 @@ _STYLES = {STOPS: "bold red", LEFT_OUT: "bold yellow", "nothing": "bold yellow",
 
 @dataclass(frozen=True, slots=True)
 class ExplainWish:
-    """The operator's arguments, as they were typed; either `table` or `sql` is set."""
+    """The arguments of `unshard explain`, as they were typed; either `table` or `sql` is set."""
 
     task: Path
     sources: Sequence[Path]

@@ -27,9 +27,10 @@ State = Literal["starting", "running", "stopping", "finished", "stopped", "faile
 
 @dataclass(slots=True)
 class JsonStatus:
-    """Writes the lines of one run of `task`. `redact`: of an error only the code is written.
+    """The writer of the status lines of one run of `task`. `redact`: only the code of an error is written.
 
-    `sources` is the reading that the last line repeats. A reader that closes its end stops the lines and not the run.
+    `sources` is the last known status, which the last line repeats. If the reader closes its end of the stream, the
+    lines stop and the run continues.
     """
 
     stream: TextIO

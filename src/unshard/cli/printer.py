@@ -40,7 +40,7 @@ def error_text(text: str, stream: TextIO) -> str:
 
 
 class Printer:
-    """Prints a run's lines to a console. A console that is quiet shows none of them."""
+    """The printer of a run's lines to a console. A console that is quiet shows none of them."""
 
     def __init__(self, console: Console) -> None:
         self.console = console

@@ -19,7 +19,7 @@ from unshard.errors import UnshardError
 
 @dataclass(slots=True)
 class RunFile:
-    """The record of a run that lives. `redact`: values of rows must not be written."""
+    """The file that records a run in progress. `redact`: values of rows must not be written."""
 
     file: Path
     record: RunRecord

@@ -46,11 +46,12 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Suspect:
-    """A key that differs, and what the last look has seen of it. There are many: only a few keep the rows themselves.
+    """A key whose rows differ, and the result of the last look at it. There are many, so only some keep their rows.
 
-    `state` stands for both sides. `source` is the hash of the only row in the sources, None of no row; of a table
-    without a key how often the row is there. `single`: there was one row in the sources at most. `last` has the rows of
-    those that are to be shown. `since` is where the sources wrote before the first equal look.
+    `state` is a hash of the rows of both sides. `source` is the hash of the only row in the sources, None without one;
+    for a table without a key it is how often the row is there. `single`: there was at most one row in the sources.
+    `last` has the rows if they are to be shown. `looks` counts the looks with the same state; `since` is where the
+    sources wrote before the first of them.
     """
 
     key: Key
@@ -64,7 +65,7 @@ class Suspect:
 
 @dataclass(slots=True)
 class ChasedTable:
-    """A table with the keys that are still open."""
+    """A table with those of its keys that are not yet known to be equal or different."""
 
     table: ComparedTable
     outcome: TableOutcome
@@ -84,9 +85,10 @@ class ChasedTable:
 
 @dataclass(frozen=True, slots=True)
 class KeyChase:
-    """Settles the suspects of all tables. `patience_seconds` bounds the whole; `limit` the rows kept of a table.
+    """The repeated comparison of the suspects of all tables, until each is known to be equal or different.
 
-    The rows of a look are read with their values only for as many keys of a table as may still be kept.
+    `patience_seconds` bounds the time for all tables; `limit` is the number of differences kept of a table. A look
+    reads rows with their values only for as many keys of a table as may still be kept.
     """
 
     run: RunTasks

@@ -65,7 +65,10 @@ class CutoverEnd:
 
 @dataclass(frozen=True, slots=True)
 class CutoverRecord:
-    """The state kept in a file. `read_only`: by source, its variables before the cut-over has changed them."""
+    """The state of a cut-over, which is stored in a file.
+
+    `read_only` has, by source, the variables as they were before the cut-over changed them.
+    """
 
     task: str
     target: str
@@ -122,7 +125,10 @@ class CutoverProof:
 
 @dataclass(frozen=True, slots=True)
 class CutoverSettings:
-    """`wait_seconds` bounds each wait for the task; `rest_seconds`: how long the binlogs must stay where they are."""
+    """The settings of a cut-over.
+
+    `wait_seconds` bounds each wait for the task. `rest_seconds` is the time for which the binlogs must not grow.
+    """
 
     read_only: bool = False
     wait_seconds: float = 3600.0
@@ -131,7 +137,7 @@ class CutoverSettings:
 
 @dataclass(slots=True)
 class Cutover:
-    """The steps of one cut-over. `compare` compares all rows, with its progress in the file that it is given.
+    """One cut-over; `run` takes it through its steps. `compare` compares all rows, with its progress in the given file.
 
     `agreed` is asked whether nobody writes to these sources any more.
     """

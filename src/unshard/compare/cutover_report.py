@@ -21,9 +21,10 @@ from unshard.source.read_only import statements_to_restore
 
 @dataclass(frozen=True, slots=True)
 class NextCommands:
-    """The words behind `unshard compare` (`compare`) and behind `unshard cutover` (`cutover`), as they were typed.
+    """The command lines for what a user may do next: the arguments of `unshard compare` and of `unshard cutover`.
 
-    The second has the file of the steps too where it was named: a cut-over is undone by what that file tells.
+    They are as the user typed them. Those of `cutover` include the state file if it was named, because `--back` reads
+    it.
     """
 
     compare: str

@@ -107,7 +107,7 @@ def _files(log: RelayLog) -> Iterator[tuple[Path, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search for rows of one target table in files of one source."""
+    """The search for the last changes of rows of one target table, in relay log files of one source."""
 
     source: str
     table: ComparedTable

@@ -35,7 +35,7 @@ _MOST_RANGES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CutChunk:
-    """A range of a table. `sampled`: it is to be compared; else a sample leaves it out."""
+    """A range of a table. It is to be compared if `sampled` is set; otherwise a sample leaves it out."""
 
     table: ComparedTable
     part: KeyRange
@@ -44,9 +44,9 @@ class CutChunk:
 
 @dataclass(slots=True)
 class ChunkPace:
-    """Chooses the rows of the next range by the time of the last ones: about `seconds` each, `most` rows at most.
+    """The size of a table's next range in rows, so that it takes about `seconds`, as measured at the last ranges.
 
-    `known`: by one at least.
+    `most` is the largest size. `known`: at least one range has been measured.
     """
 
     rows: int = FIRST_ROWS
@@ -65,9 +65,10 @@ class ChunkPace:
 
 @dataclass(slots=True)
 class WayOfTable:
-    """Chooses between reading a table's rows and checksums of the servers: the faster way, by trial.
+    """The way to compare a table's ranges: by reading the rows, or by checksums that the servers compute.
 
-    Both are tried in turn until there is a rate of each. Reading wins beside fast networks and slow servers.
+    Both are tried in turn until there is a rate of each. Reading is then chosen if it is more than `READING_WINS` times
+    as fast, as with fast networks and slow servers.
     """
 
     rates: dict[bool, float] = field(default_factory=dict)
@@ -90,10 +91,11 @@ class WayOfTable:
 
 @dataclass(slots=True)
 class TableCutter:
-    """Gives the ranges of all tables, one after the other. Asks the target for bounds, then the sources.
+    """The cutter that divides all tables into ranges, one table after the other.
 
-    A context: its connections are closed at the end. `fixed_rows` makes all ranges of that size; `percent` of them are
-    compared, and the first of each table. A table makes `at_once` large ranges at least, each of about `seconds`.
+    It asks the target for bounds, then the sources. A context manager: its connections are closed at the end. With
+    `fixed_rows` all ranges have that size. `percent` of the ranges are compared, and the first one of each table. A
+    large table has at least `at_once` ranges, each of about `seconds`.
     """
 
     tables: Sequence[ComparedTable]

@@ -27,7 +27,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A place in the binlog of one server."""
+    """A position in the binlog of one server."""
 
     server: str
     position: Position
@@ -35,7 +35,10 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class SourceWatch:
-    """Reads the positions of one source. Each call opens its own connection."""
+    """The reader of one source's positions: the end of its binlog, and how far the target has applied it.
+
+    Each call opens its own connection.
+    """
 
     side: SourceSide
     target: Endpoint

@@ -34,7 +34,10 @@ _ROWS = "SELECT COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TAB
 
 @dataclass(frozen=True, slots=True)
 class PlanFault:
-    """A reason why a table can't be compared, or a structure that differs. `table` is the target's; None: all."""
+    """The reason why a table can't be compared, or, if `different`, a difference of structures.
+
+    `table` is the target table; None: the fault concerns all tables.
+    """
 
     table: TableName | None
     error: UnshardError
@@ -43,7 +46,7 @@ class PlanFault:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """Tables to compare, and what is in the way of others. A table with a fault may still be among `tables`."""
+    """The tables to compare, and the faults found. A table with a fault may still be among `tables`."""
 
     tables: tuple[ComparedTable, ...]
     faults: tuple[PlanFault, ...] = ()
@@ -59,7 +62,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Listing:
-    """Source tables by the target table that they go to; what was in the way."""
+    """The source tables by the target table that they go to, and the faults found while they were listed."""
 
     groups: dict[TableName, list[_Found]] = field(default_factory=dict)
     faults: list[PlanFault] = field(default_factory=list)
@@ -150,7 +153,7 @@ def _break(side: SourceSide, recorded: frozenset[TableName] | None, listing: _Li
 
 @dataclass(slots=True)
 class _Maker:
-    """One target table while its comparison is planned."""
+    """The planning of one target table's comparison."""
 
     connection: Any
     endpoint: Endpoint

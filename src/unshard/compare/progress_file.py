@@ -33,7 +33,10 @@ class EarlierChunk:
 
 @dataclass(slots=True)
 class ProgressFile:
-    """Ranges in the order in which they were compared. A context: closed at the end. No path: nothing is kept."""
+    """The file of the ranges that were compared, in that order. A context manager: it is closed at the end.
+
+    Without a path nothing is stored.
+    """
 
     path: Path | None
     fingerprint: str

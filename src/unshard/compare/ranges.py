@@ -29,7 +29,7 @@ _ORDERED = _NUMBERS | _TIMES | _BYTES | {"char", "varchar"}
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """A part of a table's key space; None is no bound on that side."""
+    """A range of a table's keys; a bound that is None does not limit that side."""
 
     lower: Bound | None = None
     upper: Bound | None = None

@@ -33,7 +33,7 @@ _PROLOGUE = (
 
 @dataclass(slots=True)
 class RepairedTable:
-    """The statements for one table, by what they mend, and why rows of it are not among them."""
+    """The repair statements for one table, by the class of the difference, and notes on rows that have none."""
 
     table: str
     statements: dict[RowClass, list[str]] = field(default_factory=dict)

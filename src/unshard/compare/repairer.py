@@ -61,9 +61,9 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class RepairedRows:
-    """The result of repairing one table. `moved` counts rows that are in another state now, and were not written.
+    """The result of repairing one table. `moved` counts rows that are in another state now and were not written.
 
-    `refused` are keys with what the target says to their statements.
+    `refused` has the keys whose statements the target refused, with its answers.
     """
 
     table: str
@@ -86,7 +86,7 @@ class RepairedRows:
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """Repairs rows of a task's tables. `patience_seconds` bounds the wait for a turn, for each table."""
+    """The repair of rows of a task's tables. `patience_seconds` bounds the wait for a turn to write, for each table."""
 
     target: Endpoint
     meta: MetaTables
@@ -167,7 +167,7 @@ def orders_of(one: TableOutcome, table: ComparedTable | None) -> list[RepairOrde
 
 @dataclass(slots=True)
 class _TableRepair:
-    """One table while it is repaired."""
+    """The repair of one table."""
 
     all: Repairer
     kept: KeptWriter
@@ -242,7 +242,7 @@ class _TableRepair:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """The target does not take the statement for this row."""
+    """A row whose statement the target refuses, with the target's answer."""
 
     key: Key
     answer: str

@@ -32,7 +32,11 @@ DIFFERENT = frozenset({RowClass.MISSING, RowClass.EXTRA, RowClass.CHANGED, RowCl
 
 
 class CompareVerdict(StrEnum):
-    """EQUAL: every row was compared, and is equal. UNKNOWN: none is known to differ, and not all is known."""
+    """The verdict of a comparison.
+
+    EQUAL: every row was compared, and is equal. UNKNOWN: no row is known to differ, and not every row is known to be
+    equal.
+    """
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -64,11 +68,11 @@ class LastChange:
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """One key that differs. `source` are rows as they should be in the target, with the source table of each.
+    """A key whose rows differ. `source` has the rows as they should be in the target, with the source table of each.
 
-    `columns` differ. `times` is how often the row is there on either side, for a table without a key. `rule` is what
-    may have made an UNCLEAR one. `literals` are the values of the key as SQL literals; for a table without a key, whose
-    rows are distinguished by it, `row_hash` is the hash of the row.
+    `columns` are the columns that differ. `times` is how often the row is there on either side, for a table without a
+    key. `rule` names the rule that may have caused an UNCLEAR difference. `literals` are the values of the key as SQL
+    literals; for a table without a key, whose rows are distinguished by it, `row_hash` is the hash of the row.
 
     `shaped_by` are the task's rules that shape rows of its source tables. `last_change` is that of the row; where it is
     not known, `change_note` says why.
@@ -103,10 +107,11 @@ class RowDifference:
 
 @dataclass(slots=True)
 class TableOutcome:
-    """One target table. `beyond` are rows that differ at the first look, and were too many to look at again.
+    """The result of comparing one target table.
 
-    `spelled`: keys that are spelled otherwise and equal for the target. `left_out`: rows that the task's rules leave
-    out. Neither is a difference. `skipped` are ranges that a sample leaves out.
+    `beyond` counts rows that differed at the first look, and were too many to look at again. `spelled` counts keys that
+    are spelled differently but equal for the target; `left_out` counts rows that the task's rules leave out. Neither is
+    a difference. `skipped` counts ranges that a sample leaves out.
     """
 
     name: TableName
@@ -160,7 +165,11 @@ class TableOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """The end of a source's binlog before the first and after the last read, and the target's checkpoint after it."""
+    """The positions of one source during a comparison.
+
+    `begin` and `end` are the ends of its binlog before the first read and after the last one; `applied` is the target's
+    checkpoint after the last read.
+    """
 
     source: str
     begin: str
@@ -176,7 +185,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutcome:
-    """All tables, and what concerns no single one."""
+    """The result of a comparison: that of each table, and errors and notes that concern no single table."""
 
     tables: tuple[TableOutcome, ...]
     errors: tuple[UnshardError, ...] = ()

@@ -28,14 +28,15 @@ WAVES_A_SLOT = 2
 
 @dataclass(frozen=True, slots=True)
 class CompareSettings:
-    """Settings of a comparison. `patience_seconds` bounds the time for looking again at keys that differ.
+    """The settings of a comparison. `patience_seconds` bounds the time for looking again at keys that differ.
 
-    `connections` and `rows_per_second` bound what the sources are asked for, over all tasks; 0: no bound.
-    `source_load` is the share of the time in percent that a source may be busy with the comparison; 0: no bound. With a
-    bound one range is compared at a time.
+    `connections` and `rows_per_second` limit the load on the sources, over all Spark tasks; 0: no limit. `source_load`
+    is the share of the time in percent that a source may be busy with the comparison; 0: no limit. With a limit one
+    range is compared at a time.
 
-    `hold_seconds`: how long the sources' tables may be locked, so that all is compared at one place; 0: not at all.
-    `chunk_rows` 0: by the time that ranges take. `limit`: differences that are kept of a table, with their rows.
+    `hold_seconds`: how long the sources' tables may be locked, so that all is compared at one position; 0: not at all.
+    `chunk_rows`: the size of the ranges; 0: it follows the time that ranges take. `limit`: the differences of a table
+    that are kept with their rows.
     """
 
     sample: int = 100
@@ -51,7 +52,10 @@ class CompareSettings:
 
 @dataclass(slots=True)
 class TableComparison:
-    """Compares the tables of a plan. `run` runs Spark tasks, `slots` at once; `tell` takes lines of progress."""
+    """The comparison of all tables of a plan.
+
+    `run` runs Spark tasks, `slots` at once; `tell` takes lines of progress.
+    """
 
     plan: ComparisonPlan
     settings: CompareSettings

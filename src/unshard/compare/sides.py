@@ -44,11 +44,11 @@ def _no_rules(table: Table) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SourceSide:
-    """A source: where it is, and its rules as functions of a source table's name.
+    """A source to compare: its address, and its rules as functions of a source table's name.
 
-    `where` is SQL that the copy was limited by. `follows`: its changes go on to the target, which records how far.
-    `rules_for` names the rules that a table's names and rows go by. `relay` is where its relay log would be on this
-    machine.
+    `where` is the SQL condition that limited the copy. `follows`: its changes are replicated to the target, which
+    records how far. `rules_for` names the rules that apply to a table's name and rows. `relay` is the folder that its
+    relay log would have on this machine.
     """
 
     source: str
@@ -66,7 +66,7 @@ class SourceSide:
 
 @dataclass(frozen=True, slots=True)
 class TableWish:
-    """Options for one target table: SQL for both sides, and columns to leave out, in lower case."""
+    """The options for one target table: an SQL condition for both sides, and columns to ignore, in lower case."""
 
     condition: str = ""
     ignored: frozenset[str] = field(default_factory=frozenset)

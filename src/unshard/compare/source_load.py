@@ -18,7 +18,10 @@ LIMITED_SECONDS = 0.5
 
 @dataclass(slots=True)
 class SourceLoad:
-    """Rests after work on the sources. `percent` 0: never. `rested` is the time of all rests, in seconds."""
+    """The limit on the load of the sources: `rest` pauses after work on them. `percent` 0: no limit.
+
+    `rested` is the time of all pauses, in seconds.
+    """
 
     percent: int
     stop: Event

@@ -14,7 +14,10 @@ from unshard.transform.row_filter import RowFilter
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """A column of the target. `server_side`: all servers print its values alike, so they may sum them up."""
+    """A compared column of the target.
+
+    `server_side`: all servers print its values alike, so they may compute checksums.
+    """
 
     name: str
     form: ValueForm
@@ -23,10 +26,10 @@ class ComparedColumn:
 
 @dataclass(frozen=True, slots=True)
 class ComparedShard:
-    """One source table. `read` has the columns that are read to compare, `table` all of them.
+    """One source table to compare. `read` has the columns that are read, `table` all of them.
 
-    `where` is what the copy was told to leave out all else by, as SQL on the source. `rules` names the task's rules
-    that shape its rows.
+    `where` is the SQL condition that limited the copy of the source. `rules` names the task's rules that shape the
+    table's rows.
     """
 
     source: str
@@ -49,8 +52,9 @@ class ComparedShard:
 class ComparedTable:
     """One target table with all source tables that are merged into it.
 
-    `key` are columns that name a row; none: rows are compared as a multiset. `range_key` are the leading columns of it
-    by whose order both sides are cut into the same ranges. `condition` is a filter on both sides (`--where`).
+    `key` are the columns that identify a row; without any, rows are compared as a multiset. `range_key` are the leading
+    columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
+    (`--where`).
     """
 
     name: TableName

@@ -60,7 +60,7 @@ class UnsupportedFlag(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DumpFlags:
-    """The settings in `extra-args`; None or () for those that it does not name. Sizes are in bytes."""
+    """The settings in `extra-args`; a setting that is not named there is None or (). Sizes are in bytes."""
 
     databases: tuple[str, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()

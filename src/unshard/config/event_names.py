@@ -59,7 +59,7 @@ _ALIASES |= {"truncate": "truncate table"}
 class EventName:
     """The names of a row change, or of one part of a statement.
 
-    They are DM's name, and exact names that DM itself never assigns (`also`). Whether the event is incompatible follows
+    `name` is DM's name; `also` are exact names that DM itself never assigns. Whether the event is incompatible follows
     from `name` alone. ADD COLUMN is DM's `alter table`, and has `add column` in `also`.
     """
 

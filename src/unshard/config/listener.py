@@ -78,7 +78,7 @@ class ListenerConfig(LinkSecurity):
 
 
 class CtlConfig(LinkSecurity):
-    """Where the masters are, and how to connect to them. The keys are DM's; a flag overrides them."""
+    """The addresses of the masters, and how to connect to them. The keys are DM's; a flag overrides them."""
 
     master_addr: str = Field(default="", description="HOST:PORT of the masters, with commas.")
     rpc_timeout: Seconds = Field(default=600.0, gt=0, description="How long an answer may take.")

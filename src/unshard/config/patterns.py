@@ -24,7 +24,7 @@ LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A token for one character: one within `ranges`, or with `outside` one outside all of them.
+    """A part of a pattern that matches one character: one within `ranges`, or with `outside` one outside all of them.
 
     `?` is outside of no range.
     """

@@ -33,7 +33,7 @@ class Section(BaseModel):
 
 @dataclass(frozen=True)
 class Later:
-    """Marks a key of DM that is not supported yet: only the `neutral` values, which ask for nothing, are accepted."""
+    """A marker for a key of DM that is not supported yet: only `neutral` values, which ask for nothing, are valid."""
 
     neutral: tuple[Any, ...]
 
@@ -49,7 +49,10 @@ class Later:
 
 @dataclass(frozen=True)
 class NoEffect:
-    """Marks a key that is accepted and has no effect, as in DM or by our design. Using it gives a notice with `why`."""
+    """A marker for a key that is accepted and has no effect, as in DM or by our design.
+
+    Using the key gives a notice with `why`.
+    """
 
     why: str
 

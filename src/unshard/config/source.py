@@ -55,7 +55,7 @@ GtidText = Annotated[str, AfterValidator(_gtid)]
 
 
 class PurgeConfig(Section):
-    """When files of the relay log are deleted. A file that a task still needs is never deleted."""
+    """The limits by which files of the relay log are deleted. A file that a task still needs is never deleted."""
 
     interval: Annotated[int, Unit("s")] = Field(default=3600, ge=0, description="Time between two looks; 0: never.")
     expires: Annotated[int, Unit("h")] = Field(

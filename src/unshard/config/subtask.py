@@ -94,7 +94,7 @@ class ValidatorSettings(Section):
 
 
 class SubtaskConfig(Section):
-    """One source's part of a task, complete.
+    """The complete configuration of one source's part of a task.
 
     Can be pickled; `model_dump_json` writes it, `model_validate_json` reads it.
 

@@ -33,7 +33,10 @@ _WILD = re.compile(r"\[(?P<outside>!?)(?P<set>(?:\\.|[^\\\]])+)\]|\\(?P<escaped>
 
 @dataclass(frozen=True, slots=True)
 class TableRule:
-    """One rule, as regular expressions that are searched in the names. `taken` is False for a rule with `!`."""
+    """One rule of a table filter, as regular expressions that are searched in the names.
+
+    `taken` is False for a rule with `!`.
+    """
 
     taken: bool
     schema: str

@@ -80,7 +80,7 @@ _TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
 
 
 class MetaConfig(Section):
-    """Where an incremental task begins. Ignored once the target has a checkpoint of the task."""
+    """The position where an incremental task begins. Ignored once the target has a checkpoint of the task."""
 
     binlog_name: BinlogName = Field(default="", description="Binlog file to begin in.", examples=["mysql-bin.000001"])
     binlog_pos: Annotated[int, Unit("byte offset")] = Field(default=4, ge=4, description="Place in that file.")

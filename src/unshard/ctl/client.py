@@ -23,12 +23,15 @@ _UNDER_WAY = frozenset({"CLUSTER-087"})
 
 
 class _PassedOver(Exception):
-    """The reason why a master was skipped."""
+    """The reason why a master is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class MasterClient:
-    """The masters of one cluster, as `host:port` or whole URLs. `seconds`: how long an answer may take."""
+    """A client of the masters of one cluster, which are given as `host:port` or whole URLs.
+
+    `seconds` is how long an answer may take.
+    """
 
     masters: Sequence[str]
     seconds: float

@@ -24,7 +24,10 @@ _TAKES_FILES = frozenset({"task", "file", "files", "source"})
 
 @dataclass(slots=True)
 class NameCompletion:
-    """Names of tasks, sources and workers, asked of the master at most every ten seconds; none while it is silent."""
+    """The names of tasks, sources and workers for completion. There are none while no master answers.
+
+    The master is asked at most every ten seconds.
+    """
 
     session: CtlSession
     _kept: dict[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
@@ -62,7 +65,7 @@ class NameCompletion:
 
 
 class VerbCompleter(Completer):
-    """Completes by the command table itself: a verb that is added there is known here."""
+    """A completer that reads the command table itself, so that a verb that is added there is completed, too."""
 
     def __init__(self, table: Any, names: NameCompletion) -> None:
         self._table = table

@@ -25,9 +25,10 @@ _CONNECT_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run: its task, when it began, the address of its API, when it ended and why; "" where that isn't so yet.
+    """The record of a run: its task, its begin, the address of its API, its end and the reason for the end.
 
-    `log` is the name of its log, which is in the folder of the record; "" in a record of an earlier version.
+    A value that isn't known yet is "". `log` is the name of the run's log, which is in the folder of the record; "" in
+    a record of an earlier version.
     """
 
     task: str

@@ -30,9 +30,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class CtlSession:
-    """The addresses of the masters, the way to connect to them, the sources that are meant, the form of answers.
+    """The settings of a `ctl` call: the masters, how to connect to them, the sources, the form of answers.
 
-    `sources` are words of `-s` as they were typed: ids, or files of sources.
+    `sources` are the words of `-s` as they were typed: ids, or files of sources.
     """
 
     masters: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ def history_path(variables: Mapping[str, str] = os.environ) -> Path:
 
 
 class DiscreetHistory(FileHistory):
-    """Lines in a file that only its owner reads, without those that hold a password."""
+    """A history file that only its owner can read, without the lines that contain a password."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ class GlobalFlags(TyperGroup):
 
 
 class ListGroup(TyperGroup):
-    """A group that means its verb `list` where none of its verbs is named: `shard-ddl-lock TASK`."""
+    """A group that runs its verb `list` where none of its verbs is named: `shard-ddl-lock TASK`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; without a verb the group runs `list`."""

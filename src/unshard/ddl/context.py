@@ -74,14 +74,14 @@ _QUOTING_BY_NAME = frozenset({"ANSI", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "M
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The upstream session of one statement.
+    """The source's session in which one statement ran.
 
     Args:
         schema: the default schema; "" where there was none.
         sql_mode: the event's bit mask, or names with commas between them.
         timestamp: the value of NOW(): seconds since 1970, with the fraction where the event has one.
-        time_zone: an offset or a name. "" where the event has none, which means that nothing in it depends on it.
-            Never SYSTEM: the caller puts in the zone that SYSTEM was upstream.
+        time_zone: an offset or a name. "" where the event has none, which means that nothing in it depends on it. Never
+            SYSTEM: the caller puts in the zone that SYSTEM was upstream.
         collation_connection, collation_server: ids as in the event; 0 where it has none. The text itself is decoded.
         explicit_defaults_for_timestamp: None where the event doesn't record it; the target's own setting counts then.
         sql_if_exists: MariaDB: IF EXISTS holds for tables and schemas although the text doesn't say so.

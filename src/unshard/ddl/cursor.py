@@ -26,7 +26,7 @@ def tokens_of(sql: str, context: Context) -> tuple[Token, ...]:
 
 @dataclass(slots=True)
 class Cursor:
-    """Reads a statement from left to right; used for one `classify`.
+    """A cursor that reads a statement from left to right; used for one `classify`.
 
     `at` is the index of the next token in `tokens`, which are those of `text`; `context` is the statement's session.
     """

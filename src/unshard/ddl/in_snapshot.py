@@ -60,7 +60,10 @@ class DdlInSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """The effect of an operation: it adds or drops a column, or else a key; `name` is in lower case."""
+    """The effect of an operation: it adds (`adds`) or drops a column or, unless `column` is set, a key.
+
+    `name` is in lower case.
+    """
 
     adds: bool
     column: bool

@@ -36,7 +36,7 @@ Structures = Mapping[str, str | None]
 
 
 class Again(StrEnum):
-    """The effect of a second run on a target whose structure the statement leaves unchanged."""
+    """The effect of running a statement a second time, on a target whose structure the statement leaves unchanged."""
 
     NOTHING = "nothing"
     HARMLESS = "harmless"
@@ -44,7 +44,7 @@ class Again(StrEnum):
 
 
 class Decision(StrEnum):
-    """The answer of `decide` for a step: it has taken effect, is to run, is undecidable, or contradicts the target."""
+    """The decision on a step: it has taken effect, it is to run, this can't be known, or the target contradicts it."""
 
     DONE = "done"
     RUN = "run"
@@ -101,7 +101,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """All steps of one upstream statement, which the caller stores before it runs any of them.
+    """The plan of one upstream statement: all of its steps, which the caller stores before it runs any of them.
 
     The first `done` steps have run. In the log the statement is between `position_begin` and `position_end`; `context`
     is its session.

@@ -55,7 +55,7 @@ _TIMES = frozenset({"datetime", "timestamp", "time"})
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """The definition in a MODIFY or CHANGE.
+    """The column definition in a MODIFY or CHANGE.
 
     Args:
         type: the type's name as `information_schema` has it; `arguments` are those in its brackets.

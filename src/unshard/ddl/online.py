@@ -60,9 +60,9 @@ Records = Mapping[TableName, tuple[Kept, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The replacement of a statement: statements to `run`, in the source's names.
+    """The replacement of a statement of an online DDL tool: the statements to `run`, in the source's names.
 
-    Changes of the records; the reason.
+    `records` are the changes of the recorded statements; `why` is the reason for the replacement.
     """
 
     why: str = field(compare=False)
@@ -72,9 +72,9 @@ class Meaning:
 
 @dataclass(slots=True)
 class OnlineDdl:
-    """One source's online DDL. `records` is what the target has on record; used by the sync unit's thread.
+    """The online DDL of one source. `records` has the statements that the target has on record, by ghost table.
 
-    `tables` distinguishes ghost, trash and real tables by their names.
+    `tables` distinguishes ghost, trash and real tables by their names. Used by the sync unit's thread.
     """
 
     tables: OnlineTables = field(default_factory=OnlineTables)

@@ -31,7 +31,7 @@ _BETWEEN = frozenset({"KEY", "IF", "EXISTS"})
 
 @dataclass(frozen=True, slots=True)
 class OwnName:
-    """`text[start:end]` is a constraint's name: that of the statement's own table with `number` after it."""
+    """A constraint's name in a statement, at `text[start:end]`: the name of the statement's table and then `number`."""
 
     number: str
     start: int

@@ -52,7 +52,7 @@ class StatementRules:
         route, route_schema: a table's, a schema's name on the target.
         judge: asked about single operations (one part of an ALTER, one dropped table): the event filter's verdict, None
             where the operation is run. It may raise, which stops the task before the statement.
-        marks: the marks of its origin that a table's rows carry (`provenance.Marks`).
+        marks: the values in a table's rows that depend on the table's names (`provenance.Marks`).
         online: the online DDL of the source, which is asked before all other rules.
         collations: by collation of the source, the one that the user wants on a TiDB target in its place.
     """
@@ -69,7 +69,7 @@ class StatementRules:
 
 @dataclass(frozen=True, slots=True)
 class OperationNote:
-    """A step's effect on an operation, and the reason."""
+    """A note on an operation: the step that changed it, and the reason."""
 
     step: str
     why: str
@@ -77,13 +77,14 @@ class OperationNote:
 
 @dataclass(frozen=True, slots=True)
 class AlterOperation:
-    """One operation, in the source's names.
+    """One operation of a statement, in the source's names.
 
     Args:
         ddl: the operation, which the tracker follows.
-        run: the statements of it that run on the target, in order: itself, some parts of an ALTER, or nothing.
+        run: the statements that run on the target for it, in order: the operation itself, some parts of an ALTER, or
+            nothing.
         leaves: the table that the operation renames to a name that is not allowed: it is no longer followed.
-        dropped: whether a step dropped it whole, so that the tracker doesn't follow it either.
+        dropped: whether a step dropped the whole operation, so that the tracker doesn't follow it either.
         parts: its single operations, each with the event filter's verdict.
         notes: what the steps did to it, in order.
         tracked: whether the source ran it; a statement that an operator gives is for the target alone.

@@ -82,7 +82,10 @@ class _World(ABC):
 
 
 class _ScratchWorld(_World):
-    """Loads tables into scratch schemas when they are first needed, and runs the statements there."""
+    """The target's tables as copies in scratch schemas, on which the statements run.
+
+    A table is copied when it is first needed.
+    """
 
     def __init__(self, scratch: Scratch) -> None:
         super().__init__(scratch.connection)
@@ -108,12 +111,12 @@ class _ScratchWorld(_World):
 
 
 class _ComputedWorld(_World):
-    """Computes the structures, for TiDB.
+    """The structures of a TiDB target's tables, which are computed.
 
-    There each statement on a copy would be a DDL job of its own, and the history of jobs shows which statements ran.
+    On TiDB each statement on a copy would be a DDL job of its own, and the history of jobs shows which statements ran.
 
-    A statement that can't be computed leaves its tables unchanged here: only a warning would need them. One
-    that TiDB would refuse for what its table has or lacks raises DdlError DDL-040 before any step of a plan is run.
+    A statement that can't be computed leaves its tables unchanged here: only a warning would need them. One that TiDB
+    would refuse for what its table has or lacks raises DdlError DDL-040 before any step of a plan is run.
     """
 
     def need(self, table: Table) -> None:

@@ -48,7 +48,10 @@ _ON_TABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTable:
-    """The context of TiDB's form of a statement: the source's table before it, its schema's SHOW CREATE DATABASE."""
+    """The source's structures before a statement, from which TiDB's form of it is made.
+
+    They are the table and the SHOW CREATE DATABASE of its schema.
+    """
 
     table: Table | None = None
     create_schema: str | None = None
@@ -56,7 +59,7 @@ class UpstreamTable:
 
 @dataclass(frozen=True, slots=True)
 class RoutedDdl:
-    """A statement in the target's names. With `upstream` it is still to be translated for TiDB."""
+    """A statement in the target's names. One with `upstream` must still be translated for TiDB."""
 
     ddl: Ddl
     upstream: UpstreamTable | None = None
@@ -64,7 +67,10 @@ class RoutedDdl:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDdl:
-    """The `changes` for the tracker, and the `intent` for the target, None where nothing is to be run."""
+    """A prepared statement: the `changes` for the tracker and the `intent` for the target.
+
+    `intent` is None if nothing is to be run.
+    """
 
     changes: Changes
     intent: Intent | None

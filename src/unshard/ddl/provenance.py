@@ -24,7 +24,7 @@ from unshard.mysql.types import INTEGERS
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of their origin that the rows of one source table carry on the target.
+    """The marks of one source table: the values in its rows on the target that depend on where the rows come from.
 
     Args:
         columns: the source's columns that a column mapping reads or writes.

@@ -35,7 +35,7 @@ UNKNOWN_SCHEMA = 1049
 
 @dataclass(frozen=True, slots=True)
 class ScratchPlace:
-    """The owner of scratch schemas: a task's meta schema, the task and a source. No two sources share a schema.
+    """The owner of scratch schemas: a task's meta schema, the task and a source. No two owners share a schema.
 
     `trials` are the latest ones of the source.
     """

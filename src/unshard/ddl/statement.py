@@ -14,7 +14,7 @@ class StatementKind(StrEnum):
 
     SEQUENCE is any statement on MariaDB's sequences, TABLE_FILES an ALTER TABLE with DISCARD or IMPORT TABLESPACE: it
     moves a table's files, which are not in the log. Sequences (`pieces.sequence`), temporary tables
-    (`pieces.temporary_table`) and such files (`pieces.table_files`) are not carried.
+    (`pieces.temporary_table`) and such files (`pieces.table_files`) are not replicated.
     """
 
     CREATE_DATABASE = "create database"
@@ -56,7 +56,7 @@ class TableRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """A table's name and its place in the statement: `text[start:end]`, schema and dot included."""
+    """A table's name in a statement, and its place: `text[start:end]`, schema and dot included."""
 
     name: TableName
     role: TableRole
@@ -66,7 +66,7 @@ class NamePlace:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A statement that changes nothing that is carried; `reason` is that of a rule in `unshard.ddl.parse`."""
+    """A statement that changes nothing that is replicated; `reason` is that of a rule in `unshard.ddl.parse`."""
 
     reason: str
 

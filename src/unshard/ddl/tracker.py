@@ -41,7 +41,7 @@ def _no_schema(_: str) -> str | None:
 
 @dataclass(slots=True)
 class SchemaTracker:
-    """One source's structures. Holds no connection; used by one thread.
+    """The tracked structures of one source's tables and schemas. It holds no connection; used by one thread.
 
     Args:
         place: names its scratch schemas.

@@ -28,7 +28,7 @@ _NAME = "\0"
 
 @dataclass(slots=True)
 class Trials:
-    """Results of the latest trials of one source. Used by one thread."""
+    """The results of the latest trials of DDL for one source. Used by one thread."""
 
     _found: OrderedDict[Hashable, Table | str | None] = field(default_factory=OrderedDict)
 

@@ -31,9 +31,9 @@ _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class TableWork:
-    """One task's tables, dumped one after another into the run's folder. `together`: all from one snapshot.
+    """The tables that one Spark task dumps, one after another, into the run's folder.
 
-    `where` is a condition on the rows, "" for none.
+    `together`: all of them from one snapshot. `where` is a condition on the rows, "" for none.
     """
 
     endpoint: Endpoint
@@ -74,7 +74,7 @@ def _again(error: Exception) -> bool:
 
 
 class _Readers:
-    """A task's two connections, the plain one and the one of the snapshots: kept from table to table."""
+    """The two connections of a task, which are kept from table to table: a plain one and one for the snapshots."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint

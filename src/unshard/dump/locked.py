@@ -43,10 +43,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ChunkWork:
-    """One task's chunks. `tables` are those whose structure this task reads, `all_tables` those of the dump.
+    """The chunks that one Spark task dumps, and the tables whose structure it reads (`tables`).
 
-    `index` numbers the tasks; task 0 takes the lock. `run` names the run's folder in `directory`. `where` is a
-    condition on the rows, "" for none; `wait` is the barrier.
+    `all_tables` are those of the dump. `index` numbers the tasks; task 0 takes the lock. `run` names the run's folder
+    in `directory`. `where` is a condition on the rows, "" for none; `wait` is the barrier.
     """
 
     index: int
@@ -64,7 +64,7 @@ class ChunkWork:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFiles:
-    """The files of a chunk."""
+    """The data files of one chunk."""
 
     table: TableName
     number: int
@@ -83,9 +83,10 @@ class ChunkFiles:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The result of a task. `location` and `listed` (tables of the source under the lock) come from task 0.
+    """The result of one task of a dump under a lock.
 
-    `tables` are structures, each with its next AUTO_INCREMENT value; a table that was gone under the lock is not there.
+    `tables` are structures, each with its next AUTO_INCREMENT value, without tables that did not exist under the lock.
+    `location` and `listed` (the source's tables under the lock) come from task 0.
     """
 
     files: tuple[ChunkFiles, ...]
@@ -222,7 +223,7 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
 
 class _Structures:
-    """Structures of tables, each read once in a task."""
+    """The structures of tables, each of which is read once in a task."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

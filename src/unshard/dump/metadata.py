@@ -58,7 +58,10 @@ class DumpedFile:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One finished table. `location` is that of its own snapshot; `counter` its next AUTO_INCREMENT value."""
+    """The record of one finished table.
+
+    `location` is that of the table's own snapshot; `counter` is its next AUTO_INCREMENT value.
+    """
 
     table: Table
     location: Location
@@ -92,12 +95,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class DumpHeader:
-    """The plan of a dump.
+    """The header of a dump: its plan.
 
     Args:
         run: the name of the run's folder.
         settings: the settings that a resumed dump must have too.
-        begin: the location; it was read before the tables were listed.
+        begin: the binlog location at the begin; it is read before the tables are listed.
         databases: CREATE DATABASE by schema.
         rows_estimate: the rows of all tables by the server's statistics.
         started: UTC, as text.
@@ -123,10 +126,10 @@ class DumpHeader:
 
 @dataclass(frozen=True, slots=True)
 class DumpResult:
-    """The locations of a dump. Events of a table at or before the table's own location are in the dump already.
+    """The binlog locations of a dump. Events of a table at or before the table's own location are in the dump already.
 
-    `begin` is at or before every table's location: the binlog is read from there. `end` is set for
-    `consistency: none` only: up to it, events may be in the dump or not.
+    `begin` is at or before every table's location: the binlog is read from there. `end` is set for `consistency: none`
+    only: up to it, events may be in the dump or not.
     """
 
     begin: Location
@@ -136,7 +139,7 @@ class DumpResult:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A dump folder as read back; `records` by source table."""
+    """A dump folder as read back; `records` has the record of each source table."""
 
     directory: Path
     header: DumpHeader
@@ -254,7 +257,7 @@ def read_records(directory: Path, header: DumpHeader) -> dict[TableName, Record]
 
 @dataclass(slots=True)
 class FinishedFiles:
-    """The files of finished tables, for a caller that asks repeatedly: each record is read once."""
+    """A reader of the files of finished tables, for a caller that asks repeatedly: each record is read once."""
 
     _run: str = ""
     _known: dict[str, tuple[DumpedFile, ...]] = field(default_factory=dict)

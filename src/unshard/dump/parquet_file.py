@@ -14,7 +14,7 @@ PIECE_BYTES = 8 << 20
 
 
 class ParquetFile:
-    """One file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data.
+    """A Parquet file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data.
 
     A thread encodes and writes one row group while the caller reads the next one from the source.
     """

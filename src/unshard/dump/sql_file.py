@@ -20,7 +20,7 @@ _BARE = frozenset({"decimal"})
 
 
 class SqlFile:
-    """One file, open for writing. A statement is closed when it has `statement_bytes`; rows are never cut."""
+    """An SQL file, open for writing. A statement is closed when it has `statement_bytes`; rows are never cut."""
 
     suffix = "sql"
 

@@ -10,7 +10,10 @@ ANEW = "begin anew by `unshard run TASK.yaml --reset` (a cluster: `stop-task`, t
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """Text, remedy, and whether a retry may help: the same call may succeed later with nothing changed."""
+    """The text of an error, its remedy, and whether a retry may help.
+
+    `retryable`: the same call may succeed later with nothing changed.
+    """
 
     message: str
     hint: str

@@ -40,14 +40,14 @@ Landing = tuple[str, TableName]
 
 @dataclass(slots=True)
 class Ends:
-    """Both servers of one source.
+    """The state of a source and of the target, by which one of the source's statements or tables is explained.
 
     Args:
         traits: the source's properties that DDL depends on.
         target: the connection to the target.
         names: the tables of every source of the task that the rules accept.
         route: the target table of a source table.
-        records: what is on record of ghost tables.
+        records: the recorded statements of ghost tables.
         clock: converts a time in the source's global time zone to UTC.
         pessimistic: whether the task has `shard-mode: pessimistic`.
         merged: in optimistic mode, the recorded merged tables; None in any other.

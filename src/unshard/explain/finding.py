@@ -26,7 +26,7 @@ class RuleFinding:
 
     Args:
         kind: a stable name for the kind of rule.
-        says: one of the words above, or a word of the kind's own.
+        says: TAKEN, LEFT_OUT, STOPS or NONE, or a word of the kind's own.
         text: the outcome for people.
         rule: the rule as it is named in the task file.
         facts: further values, JSON-ready, under keys of the kind's own.
@@ -76,7 +76,7 @@ class TargetStatement:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One source's explanation: the outcome in one word and in one line, then the findings that lead to it.
+    """The explanation for one source: the outcome in one word and in one line, and the findings that lead to it.
 
     `written` are the statements on the target. `by_hand` means that the task does not run them: a user has to.
     """

@@ -29,7 +29,7 @@ WAITS, AT_ONCE, LATER, UNKNOWN = "waits", "at once", "with the last shard", "unk
 
 @dataclass(frozen=True, slots=True)
 class MergedOutcome:
-    """The outcome of a shard's statement. `verdict` is one of the module's words.
+    """The outcome of a shard's statement. `verdict` is WAITS, AT_ONCE, LATER or UNKNOWN.
 
     `statements` run on the target as soon as the shard has met the statement.
     """

@@ -42,7 +42,10 @@ _NOTHING_KEPT = "DDL-025"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A statement, and the session that runs it on the source. `mariadb` is used only if no server is asked."""
+    """The statement to explain, with the session that runs it on the source.
+
+    `mariadb` is used only if no server is asked.
+    """
 
     sql: str
     schema: str = ""

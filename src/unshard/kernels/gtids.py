@@ -159,10 +159,10 @@ MARIADB_ORIGIN = cython.declare(cython.int, 8)
 @cython.final
 @cython.cclass
 class GtidRuns:
-    """Used by `scan.Scanner`: `read` and `forget` concern the open transaction group, `take` says that it is complete.
+    """The GTIDs of the transaction groups that `scan.Scanner` has walked over, as runs of consecutive numbers.
 
-    An origin is domain and server id, 4 bytes each, little-endian (MariaDB), or 16 bytes of server uuid and the tag
-    (MySQL).
+    `read` and `forget` concern the open group; `take` completes it. An origin is domain and server id, 4 bytes each,
+    little-endian (MariaDB), or 16 bytes of server uuid and the tag (MySQL).
     """
 
     def __init__(self) -> None:

@@ -38,7 +38,10 @@ _LAST_COMPRESSED = cython.declare(cython.int, 171)
 
 
 class Resolver(Protocol):
-    """Knows the tables. `parse` is called once for each different TABLE_MAP, `choose` at every one."""
+    """The caller's choice of the sink that collects the rows of each table.
+
+    `parse` is called once for each distinct TABLE_MAP, `choose` at every one.
+    """
 
     def parse(self, body: bytes, offset: int) -> Any:
         """Return the parsed value of a TABLE_MAP's body after its table id."""
@@ -59,7 +62,7 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The contents of a range: decoded changes (an UPDATE is one), and decoded row events."""
+    """The counts of a decoded range: row changes (an UPDATE is one), and row events."""
 
     changes: int
     events: int

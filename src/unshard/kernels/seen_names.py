@@ -17,9 +17,9 @@ FNV_PRIME = cython.declare(cython.uint, 16777619)
 @cython.final
 @cython.cclass
 class SeenNames:
-    """Used by `scan.Scanner`.
+    """A hash table of recently seen names, for `scan.Scanner`.
 
-    Keeps offsets into its data and not names, so `forget` must be called before the data changes.
+    It keeps offsets into the scanner's data and not names, so `forget` must be called before the data changes.
     """
 
     def __init__(self) -> None:

@@ -176,7 +176,7 @@ def _reader(kind: str) -> Reader:
 
 @cython.cclass
 class LeftOut:
-    """Takes the place of a sink for a table whose row events are counted in `events` but not read."""
+    """A stand-in for the sink of a table whose row events are counted in `events` but not read."""
 
     def __init__(self) -> None:
         self.events = 0

@@ -56,7 +56,7 @@ INIT, RUNNING, FINISHED = "init", "running", "finished"
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The progress of one file.
+    """The progress of loading one file.
 
     Args:
         epoch: the attempt that may load it.
@@ -78,7 +78,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class LoadTables:
-    """The meta tables of one task and source, in the meta schema `schema`.
+    """The load's meta tables for one task and source, in the meta schema `schema`.
 
     Statements run on the given connection; driver errors are raised unchanged.
     """

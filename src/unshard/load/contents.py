@@ -12,7 +12,7 @@ from unshard.transform.block_allow import BlockAllowList
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One data file: its size in bytes, and its CRC-32 and rows where the dump recorded them."""
+    """One data file of a dump: its size in bytes, and its CRC-32 and rows where the dump recorded them."""
 
     name: str
     size: int
@@ -27,7 +27,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """One table of a dump. `structure` is None where only the CREATE TABLE text is known.
+    """One source table of a dump. `structure` is None where only the CREATE TABLE text is known.
 
     `counter` is its next AUTO_INCREMENT value, where the dump recorded one.
     """

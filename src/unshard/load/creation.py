@@ -54,7 +54,10 @@ _WRITTEN = Dialect.MARIADB
 
 
 class Creation(Protocol):
-    """Creates schemas and tables on one kind of target. `at_once`: how many statements are best run at a time."""
+    """The creation of schemas and tables on one kind of target.
+
+    `at_once` is the number of statements that are best run at a time.
+    """
 
     @property
     def at_once(self) -> int:
@@ -85,7 +88,7 @@ def creation_for(connection: Any, scratch_schema: str, source: str, wished: Mapp
 
 @dataclass(frozen=True, slots=True)
 class AsWritten:
-    """The creation on MySQL and MariaDB."""
+    """The creation on MySQL and MariaDB, with the statements as the source's server wrote them."""
 
     scratch_schema: str
     source: str
@@ -120,7 +123,7 @@ class AsWritten:
 
 @dataclass(frozen=True, slots=True)
 class ForTidb:
-    """The creation on TiDB, which needs no query."""
+    """The creation on TiDB, with statements in TiDB's words. It needs no query."""
 
     words: TidbWords
     source: str

@@ -29,7 +29,7 @@ _THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TA
 
 @dataclass(frozen=True, slots=True)
 class EmptyTables:
-    """Tables that a task made itself and that are empty.
+    """The empty tables that a task created itself.
 
     Statements run on the given connection; driver errors are raised unchanged.
     """

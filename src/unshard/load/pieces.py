@@ -28,10 +28,10 @@ PIECE_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class LoadPiece:
-    """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1.
+    """A piece of a file, numbered from 1: the statements of one transaction.
 
-    A part of a piece (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the
-    piece's end. `last`: the file has no further piece.
+    `offset` is where the next piece of an SQL file begins. `last`: the file has no further piece. A part of a piece
+    (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the piece's end.
     """
 
     number: int

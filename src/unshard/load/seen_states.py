@@ -25,7 +25,10 @@ _REST = 20.0
 
 @dataclass(slots=True)
 class SeenStates:
-    """The states of all files. Any thread may ask; of those that ask at the same time one goes to the target."""
+    """The last known states of all files of a load. Any thread may ask.
+
+    Threads that ask at the same time cause one query on the target.
+    """
 
     tables: LoadTables
     endpoint: Endpoint = field(repr=False)

@@ -46,7 +46,7 @@ _KEPT_SETTINGS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One statement: its bytes with the semicolon, and the offset after it."""
+    """One statement of an SQL file: its bytes with the semicolon, and the offset after it."""
 
     sql: bytes
     end: int
@@ -83,7 +83,7 @@ def setting(sql: bytes) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """Turns a dump's INSERT into the target's.
+    """The conversion of a dump's INSERT statements for one target table.
 
     Args:
         columns: the table's own, for INSERTs that name none.

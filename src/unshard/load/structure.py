@@ -53,7 +53,7 @@ class LoadRules:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way of one source table's rows into the target. `source` is the table's structure.
+    """The rules by which one source table's rows are written to the target. `source` is the table's structure.
 
     `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes.
     """
@@ -73,7 +73,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A table of the dump, and the rules for it."""
+    """A table of the dump, with the rules that apply to it."""
 
     table: SourceTable
     target: TableName
@@ -275,7 +275,10 @@ def _listed(connection: Any, planned: Sequence[_Planned]) -> frozenset[TableName
 
 
 class _Listing:
-    """The target's tables before the load, read once a schema: ten thousand tables are not asked for one by one."""
+    """The names of the target's tables before the load.
+
+    They are read once for each schema, so that ten thousand tables are not asked for one by one.
+    """
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

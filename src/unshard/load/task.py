@@ -27,7 +27,7 @@ _WIDE = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 @dataclass(frozen=True, slots=True)
 class FileWork:
-    """One file to load, and how its rows are written."""
+    """One file to load, with the rules by which its rows are written."""
 
     file: DataFile
     way: Way
@@ -35,7 +35,7 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class LoadWork:
-    """One task's files, and over how many connections it loads them.
+    """The files that one Spark task loads, and the settings for it.
 
     Args:
         tables: the meta tables, which have the files' checkpoints.

@@ -67,7 +67,7 @@ class LoadSettings:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The files and rows that were loaded, over all attempts."""
+    """The numbers of files and rows that were loaded, over all attempts."""
 
     files: int
     rows: int

@@ -33,7 +33,7 @@ _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A table, and by column the definition that an ALTER TABLE of the target writes after the column's name."""
+    """A table, with the definition of each column as an ALTER TABLE of the target writes it after the column's name."""
 
     table: Table
     lines: Mapping[str, str]

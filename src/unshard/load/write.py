@@ -49,7 +49,7 @@ _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The destination of one file's rows. `source` is the structure that they have upstream.
+    """The destination of one file's rows. `source` is the structure of the source table.
 
     `settings` are the SET statements that the values of an SQL file need.
     """
@@ -62,7 +62,7 @@ class Destination:
 
 
 class Writer:
-    """A target connection for one task; opened again after it is lost. Not for two threads."""
+    """A target connection for one Spark task, which is opened again after it is lost. Not for two threads."""
 
     def __init__(
         self,

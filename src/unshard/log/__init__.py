@@ -45,7 +45,10 @@ _OURS.addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """`log-file`, `log-level`, `log-format`, `redact-info-log`. Without a file, lines go to stderr."""
+    """The settings of the log: `log-file`, `log-level`, `log-format`, `redact-info-log`.
+
+    Without a file, lines go to stderr.
+    """
 
     file: Path | None = None
     level: str = "info"

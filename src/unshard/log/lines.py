@@ -56,9 +56,10 @@ _MINUTE = 60.0
 
 @dataclass(slots=True)
 class Sampler:
-    """Drops a line with `sampled=True` if ten of its kind (message, task, source) came within the minute.
+    """A log processor that drops a line with `sampled=True` if ten of its kind came within the minute.
 
-    The next line that is written has the number of dropped lines in `left_out`.
+    Lines of one kind have the same message, task and source. The next line of the kind that is written has the number
+    of dropped lines in `left_out`.
     """
 
     clock: Callable[[], float] = time.monotonic

@@ -17,9 +17,9 @@ LONGEST_TEXT = 2000
 
 @dataclass(slots=True)
 class LogRing:
-    """At most `LINES` lines as they were written, after credentials are redacted. Any thread may use it.
+    """A buffer of the newest `LINES` log lines as they were written, after credentials are redacted.
 
-    `life` names the process; lines count from 1.
+    `life` identifies the process; lines count from 1. Any thread may use it.
     """
 
     life: str = field(default_factory=lambda: token_hex(8))
@@ -47,7 +47,7 @@ class LogRing:
 
 
 class RingHandler(logging.Handler):
-    """Hands each line to its formatter, which keeps it: a handler of a file formats a line more than once."""
+    """A log handler that stores each line through its formatter. A handler of a file formats a line more than once."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Store the record in the ring. A record that can't be stored raises nothing."""

@@ -24,7 +24,7 @@ NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
 
 
 class Cluster:
-    """The state and links that all areas of the master share.
+    """The state and the links that all parts of the master share.
 
     Methods that change or read the state require that this master leads. Else they raise ClusterError CLUSTER-002
     (another one leads) or CLUSTER-001 (nobody does).

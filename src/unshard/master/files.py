@@ -20,7 +20,10 @@ SettingsOf = Callable[[str], dict[str, Any]]
 
 
 class ConfigFiles:
-    """`own`: the settings of this master; `settings_of`: those of other members. Both without secrets."""
+    """The verbs that show and export configurations, and the templates of tasks.
+
+    `own`: the settings of this master; `settings_of`: those of other members. Both without secrets.
+    """
 
     def __init__(self, cluster: Cluster, own: dict[str, Any], settings_of: SettingsOf | None = None) -> None:
         self._cluster, self._own, self._settings_of = cluster, own, settings_of

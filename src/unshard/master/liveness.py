@@ -17,11 +17,11 @@ FORMER_LIVES = 8
 
 
 class Liveness:
-    """The last beat of each worker, by this process's monotonic clock. Safe in threads.
+    """The last heartbeat of each worker, by this process's monotonic clock. Safe in threads.
 
-    A worker counts as alive for a ttl from the moment at which its beat came in. It lets its source go when it has had
-    no answer for as long since it *sent* one. So it has let go before it is given up here, if both clocks run at one
-    speed.
+    A worker counts as alive for the TTL from the moment at which its heartbeat came in. A worker releases its source
+    when it has had no answer for the same time since it *sent* a heartbeat. So a worker has released its source before
+    it counts as lost here, if both clocks run at one speed.
     """
 
     def __init__(self, ttl_seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:

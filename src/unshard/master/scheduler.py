@@ -14,10 +14,10 @@ _COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The changes to make: sources that lose their worker, and (source, worker) pairs to bind after that.
+    """The changes of the assignment of sources to workers: the sources that lose their worker, then the pairs to bind.
 
-    `unbind` are the former, `bind` the latter. `home`: sources that go back to the worker that has their dump; subtasks
-    that could not go on without it do so.
+    `unbind` has the sources, `bind` the (source, worker) pairs. `home`: sources that go back to the worker that has
+    their dump; subtasks that could not continue without the dump do so there.
     """
 
     unbind: tuple[str, ...] = ()

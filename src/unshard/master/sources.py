@@ -31,7 +31,7 @@ def ask(config: SourceConfig) -> None:
 
 
 class Sources:
-    """The verbs of sources. `ask` tries the server of a new one."""
+    """The verbs of sources. `ask` tries to connect to the server of a new source."""
 
     def __init__(self, cluster: Cluster, ask: Ask = ask) -> None:
         self._cluster, self._ask = cluster, ask

@@ -28,7 +28,7 @@ class WorkerRow:
 class MasterRow:
     """A master of the cluster.
 
-    `alive`: within the last few leases it was seen, by the database's clock. `evicted`: it may not lead.
+    `alive`: it was seen within the last few leases, by the database's clock. `evicted`: it may not lead.
     """
 
     name: str
@@ -39,9 +39,10 @@ class MasterRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source. `text` is its file as the user wrote it; `enabled` and `relay_stage` are what was asked for since.
+    """A source. `text` is its file as the user wrote it.
 
-    `relay_kept`: whether a paused relay is kept, also without a task, once it is resumed. `last_worker` served it last.
+    `enabled` and `relay_stage` are what users have asked for since. `relay_kept`: whether a paused relay is kept, also
+    without a task, once it is resumed. `last_worker` is the worker that served the source last.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task's file as the user wrote it."""
+    """A task: its file as the user wrote it."""
 
     name: str
     text: str = field(repr=False)
@@ -98,7 +99,7 @@ class SubtaskRow:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The whole cluster. `bounds` is by source, `subtasks` by (task, source), all others by name.
+    """The state of the whole cluster. `bounds` is by source, `subtasks` by (task, source), all others by name.
 
     `texts` are those of `store`'s table of texts; `cluster`: as in `SourceOrder`.
     """

@@ -34,7 +34,7 @@ _NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
 
 
 class Statuses:
-    """The status of tasks, sources and workers: asked of the workers, or as last reported."""
+    """The status of tasks, sources and workers: asked of the workers, or as the workers last reported it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -106,7 +106,7 @@ IN_MEMORY = "sqlite://"
 
 
 class Store:
-    """One database. Safe in threads; each call is a transaction of its own."""
+    """The database of the cluster's state. Safe in threads; each call is a transaction of its own."""
 
     def __init__(self, url: str, password: str = "", silent_seconds: float = SILENT_SECONDS) -> None:
         """Take `url`: `sqlite:///FILE`, `sqlite://` (in memory), or `mysql://USER@HOST:PORT/DATABASE`.
@@ -166,7 +166,7 @@ class Store:
 
 
 class Writing:
-    """The changes that a leader makes within one transaction; `state` includes them."""
+    """A transaction in which a leader changes the state; `state` includes its changes."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -30,7 +30,10 @@ _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
 class Tasks:
-    """The verbs of tasks. `check` asks both ends before a start; the other three are those of `beginning.py`."""
+    """The verbs of tasks. `check` checks both ends before a start.
+
+    `forget`, `at_time` and `reset` are functions of `beginning.py` by default.
+    """
 
     def __init__(
         self,

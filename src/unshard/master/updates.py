@@ -45,7 +45,10 @@ _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """A changed task file before it is applied. `faults`: why it can't be applied now, with what to do."""
+    """A changed task file before it is applied.
+
+    `faults` are the reasons why it can't be applied now, each with what to do.
+    """
 
     text: str = field(repr=False)
     changed: tuple[str, ...] = ()
@@ -58,7 +61,11 @@ class TaskDraft:
 
 
 class Updates:
-    """`ask` tries the server of a source; `moved` checks another server of it against the task's other sources."""
+    """The verbs that replace the file of a task or a source.
+
+    `ask` tries to connect to the server of a source; `leave` removes sources from a task's sharding DDL; `moved` checks
+    another server of a source against the task's other sources.
+    """
 
     def __init__(self, cluster: Cluster, ask: Ask, leave: Leave = leave, moved: Moved = check_moved) -> None:
         self._cluster, self._ask, self._leave, self._moved = cluster, ask, leave, moved

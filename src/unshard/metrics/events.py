@@ -20,7 +20,7 @@ Counted = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @dataclass(slots=True)
 class EventCounters:
-    """Counters by name and labels. Any thread may call any method."""
+    """A set of counters, by name and labels. Any thread may call any method."""
 
     _counts: dict[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)

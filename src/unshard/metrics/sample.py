@@ -22,7 +22,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The counts of a histogram by bucket, not cumulated, the last one beyond all bounds; and the sum of the values."""
+    """The values of a histogram: the count in each bucket, and the sum of the values.
+
+    Counts are not cumulated; the last one is of values beyond all bounds.
+    """
 
     counts: tuple[int, ...]
     total: float
@@ -39,7 +42,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Histogram:
-    """Counts values by bucket. Any thread may write and read."""
+    """A histogram, which counts values by bucket. Any thread may write and read."""
 
     buckets: Sequence[float]
     _counts: list[int] = field(init=False)

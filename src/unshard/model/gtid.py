@@ -21,7 +21,7 @@ _TAG = re.compile(r"^[a-z_][a-z0-9_]{0,31}$")
 
 @dataclass(frozen=True, slots=True)
 class MariadbGtidSet:
-    """The last (domain, server id, sequence number) of each domain, in domain order."""
+    """A MariaDB GTID set: the last (domain, server id, sequence number) of each domain, in domain order."""
 
     last: tuple[tuple[int, int, int], ...] = ()
 
@@ -46,7 +46,7 @@ class MariadbGtidSet:
 
 @dataclass(frozen=True, slots=True)
 class MysqlGtidSet:
-    """Disjoint ascending intervals of each origin (`uuid` or `uuid:tag`), in origin order."""
+    """A MySQL GTID set: disjoint ascending intervals of each origin (`uuid` or `uuid:tag`), in origin order."""
 
     origins: tuple[tuple[str, tuple[Interval, ...]], ...] = ()
 

@@ -10,7 +10,7 @@ from unshard.model.table import TableName
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of the work that is durably done.
+    """The progress of a dump or a load, as counts of the work that is durably done.
 
     `rows_total_estimate` comes from the server's statistics or from the dump. `rows_before` is the part of `rows_done`
     that earlier runs have done; before this run has begun, it is all of it.
@@ -37,11 +37,11 @@ class CopyStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """The copy of one source table.
+    """The progress of copying one source table.
 
     Args:
         rows: those in finished files of its dump, or those that its load has committed.
-        rows_about: the server's estimate, or what the dump holds; None while it is unknown.
+        rows_about: the server's estimate, or the number in the dump; None while it is unknown.
         size: the bytes of its files.
     """
 

@@ -15,9 +15,9 @@ from unshard.mysql.types import CHARACTERS
 
 @dataclass(frozen=True, slots=True)
 class TargetKind:
-    """The products on both ends.
+    """The database products of the source and of the target.
 
-    `from_mysql`: the source is MySQL. `json`: the target has JSON that is no text: it is MySQL or TiDB, no MariaDB.
+    `from_mysql`: the source is MySQL. `json`: the target's JSON is not a text: it is MySQL or TiDB, not MariaDB.
     `tidb`: the target is TiDB.
     """
 

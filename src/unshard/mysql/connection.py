@@ -58,7 +58,7 @@ for any statement, `ROWS_SECONDS` for writing a chunk of rows or a question, `RE
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server's address and login.
+    """The address of a server, with the login.
 
     Args:
         session: session variables to set on each connection.

@@ -24,7 +24,7 @@ class Flavour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server's identity. `uuid` names it in the relay folder (see `identify`)."""
+    """The identity of one server. `uuid` names it in the relay folder (see `identify`)."""
 
     flavour: Flavour
     version: tuple[int, int, int]
@@ -39,7 +39,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class BinaryLog:
-    """One line of SHOW BINARY LOGS."""
+    """A binlog file, as one line of SHOW BINARY LOGS lists it."""
 
     name: str
     size: int

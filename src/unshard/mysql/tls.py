@@ -34,7 +34,7 @@ IS_MARIADB_CLIENT = MySQLdb.get_client_info().startswith("3.")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One PEM: the path of a file, or the text itself. It is sent to executors; a path must exist on every machine."""
+    """A PEM text, or the path of a file with one. It is sent to executors; a path must exist on every machine."""
 
     path: str = ""
     text: str = field(default="", repr=False)

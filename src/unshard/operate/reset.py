@@ -22,7 +22,7 @@ from unshard.target.meta import forget_task
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The effect of a reset on each table and folder.
+    """The effect of a reset of a task on each table and folder.
 
     `drops` are tables that the task has created, `empties` tables that were empty when it began, `keeps` tables that
     had rows before it began. Each has its number of rows in words. `dumps` are folders of dumps.

@@ -18,7 +18,7 @@ from unshard.target.meta import MetaTables
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A task: its name, the target and schema of its records, and its sources.
+    """The task of an operator's request: its name, the target and schema of its records, and its sources.
 
     `configs` are the subtasks by source id, for the sources whose settings are known.
     """

@@ -23,11 +23,11 @@ Chunk = tuple[str, str, str, str]  # source, batch, partition, chunk
 
 @dataclass(frozen=True, slots=True)
 class AppliedCounts:
-    """The counts of the target's record; of `chunks_twice` to `without_receipt` there must be none.
+    """The counts of everything that was applied to the target, by the target's own record.
 
-    `chunks` counts chunks that have a receipt, `versions` the row images written into the merged table.
-    `without_receipt` are versions and deletes that a transaction without exactly one receipt wrote, where the record
-    tells of transactions.
+    `chunks` counts chunks that have a receipt, `versions` the row images written into the merged table. `chunks_twice`,
+    `versions_twice`, `deletes_twice` and `without_receipt` must be 0. `without_receipt` counts versions and deletes
+    that a transaction without exactly one receipt wrote, where the record shows transactions.
     """
 
     record: str
@@ -48,7 +48,7 @@ class AppliedCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The target's record, whatever kept it: how often each chunk, image of a row and deleted id is in it."""
+    """The target's own record of applied changes: how often it has each chunk, each row image and each deleted id."""
 
     name: str
     chunks: Counter[Chunk]

@@ -25,9 +25,10 @@ os.execv(sys.executable, [sys.executable, "-m", "unshard", *sys.argv[1:]])
 
 
 class Child:
-    """`unshard ARGUMENTS` in a process session of its own: the JVM and the Python workers belong to it too.
+    """A child process that runs `unshard ARGUMENTS` in a process session of its own.
 
-    Made by the main thread: the death of the thread that makes it is the command's.
+    The JVM and the Python workers belong to the session, too. The child is killed when the thread that created it ends,
+    so the main thread creates it.
 
     Args:
         arguments: those after `unshard`.

@@ -22,7 +22,7 @@ _CHECKPOINT = f"SELECT id, binlog_name, binlog_pos FROM {META}.{TASK}_syncer_che
 
 @dataclass(frozen=True, slots=True)
 class OpenBatchCount:
-    """A batch that is planned and not closed; `chunks` are those applied, one figure a partition."""
+    """A batch that is planned and not closed; `chunks` has the number of applied chunks of each partition."""
 
     source: str
     batch_id: int
@@ -37,7 +37,7 @@ class OpenBatchCount:
 
 
 class Watch:
-    """A connection to the target that looks at the meta tables. Closed at the end of a `with` block."""
+    """A connection to the target that reads the meta tables. A context manager: it is closed at the end."""
 
     def __init__(self, target: ThrowawayServer) -> None:
         self._connection = target.connection()

@@ -20,7 +20,7 @@ SELECT COUNT(*), COALESCE(SUM(CAST(CONV(LEFT(MD5(CONCAT_WS(',', id + {bits}, k, 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The number of rows, and the sum of their digests, which no order of rows changes."""
+    """The number of rows of a table, and the sum of their digests, which does not depend on the order of the rows."""
 
     rows: int
     checksum: int
@@ -34,7 +34,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class ShardProof:
-    """A shard beside those rows of the merged table whose id names it."""
+    """The comparison of a shard with its rows in the merged table, which are found by their ids."""
 
     shard: Shard
     source: Sum
@@ -43,7 +43,7 @@ class ShardProof:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """All that is shown."""
+    """The proof that the demo shows: each shard's comparison, the merged table, and the counts of applied changes."""
 
     shards: tuple[ShardProof, ...]
     merged: Sum

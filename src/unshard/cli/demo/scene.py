@@ -80,7 +80,10 @@ syncers:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One source table. `bits` are what its rows' ids carry in the merged table above the first 44 bits."""
+    """One source table. `bits` is the number that the column mapping adds to its rows' ids.
+
+    It occupies the bits above the lowest 44.
+    """
 
     source: str
     server: ThrowawayServer
@@ -89,7 +92,7 @@ class Shard:
 
 
 class Scene:
-    """Servers, files and writers; everything goes when the `with` block ends.
+    """The demo's servers, files and writers. A context manager: all of them are removed at its end.
 
     The folder stays if `keep` is set, so that the logs can be read.
     """

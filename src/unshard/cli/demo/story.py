@@ -33,7 +33,7 @@ _RUN_SECONDS, _REST_SECONDS = 3.0, 1.5
 
 
 class DemoFailed(Exception):
-    """The demo did not come to what it wants to show; the text says where it stood."""
+    """A demo that did not reach what it is to show; the text says where it stopped."""
 
 
 def run_demo(console: Console, *, source: SourceProduct, target: TargetProduct, rows: int, seconds: int) -> None:

@@ -39,9 +39,10 @@ _POINTED = re.compile(r"\(\d+,(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """The form of one compared column. `trimmed`: blanks at the end of a text don't count. `digits`: of (m,d).
+    """The canonical form of the values of one compared column.
 
-    `one_zero`: -0 is 0, as TiDB and MariaDB store it.
+    `trimmed`: blanks at the end of a text don't count. `digits` is the number of decimal places d of FLOAT(m,d) or
+    DOUBLE(m,d). `one_zero`: -0 counts as 0, as TiDB and MariaDB store it.
     """
 
     kind: Kind

@@ -32,7 +32,10 @@ LACKS, DIFFERS, EXCEEDS = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class ChangedOrder:
-    """Keys to look at, `at_once` in a query. The table has the one source table that has changed them."""
+    """The keys of one table that a Spark task is to look at, `at_once` in a query.
+
+    The table has only the one source table that has changed them.
+    """
 
     table: ComparedTable
     keys: tuple[Key, ...]

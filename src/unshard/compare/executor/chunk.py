@@ -50,10 +50,11 @@ MOST_SUSPECTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ChunkOrder:
-    """A range of a table, and how many rows a second this task may read of the sources; 0: any.
+    """The range of a table that a Spark task is to compare.
 
-    `reads`: leave step 1 out. `shared`: the target has rows of other sources in the range too, so only rows of the
-    source that the target lacks are looked for. `most`: the most keys that are returned.
+    `rows_per_second` is the most rows a second that the task may read of the sources; 0: any. `reads`: step 1, the
+    comparison of the servers' checksums, is left out. `shared`: the target has rows of other sources in the range too,
+    so only rows of the source that the target lacks are looked for. `most`: the most keys that are returned.
     """
 
     table: ComparedTable
@@ -66,10 +67,11 @@ class ChunkOrder:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFinding:
-    """The result of comparing a range. `suspects` are keys as SQL literals; without a key hashes of rows, as text.
+    """The result of comparing a range.
 
-    `beyond`: rows that may differ, and are not among the suspects: there were too many. `seconds` is the time it took,
-    `source_seconds` the time that the source server with the most work was busy with it.
+    `suspects` are keys as SQL literals; for a table without a key they are hashes of rows, as text. `beyond` counts
+    rows that may differ and are not among the suspects, because there were too many. `seconds` is the time of the
+    comparison, `source_seconds` the time for which the busiest source server worked for it.
     """
 
     source_rows: int
@@ -101,7 +103,7 @@ class ChunkFinding:
 
 @dataclass(slots=True)
 class _RowSums:
-    """Number, sum and XOR of the hashes of rows, by the low bits of the hash."""
+    """The number, the sum and the XOR of row hashes, in an array with an entry for each value of a hash's low bits."""
 
     count: np.ndarray = field(default_factory=lambda: np.zeros(SUMS, dtype=np.int64))
     total: np.ndarray = field(default_factory=lambda: np.zeros(SUMS, dtype=np.uint64))
@@ -138,7 +140,7 @@ def _compared(order: ChunkOrder) -> ChunkFinding:
 
 @dataclass(slots=True)
 class _Chunk:
-    """One range while it is compared."""
+    """The comparison of one range."""
 
     order: ChunkOrder
     connections: SideConnections

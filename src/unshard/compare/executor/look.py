@@ -44,7 +44,10 @@ _SHOWN_BYTES = 200
 
 @dataclass(frozen=True, slots=True)
 class LookOrder:
-    """The keys of one table to look at. `shown`: rows are reported with their values; else only with their hashes."""
+    """The keys of one table that a Spark task is to look at.
+
+    `shown`: rows are reported with their values; else only with their hashes.
+    """
 
     table: ComparedTable
     keys: tuple[Key, ...]
@@ -53,11 +56,11 @@ class LookOrder:
 
 @dataclass(frozen=True, slots=True)
 class SeenRow:
-    """A row as a look has found it. `shard` is the number of its source table, None on the target.
+    """A row as it was read under one key. `shard` is the number of its source table, None on the target.
 
-    `digest` is of all columns, `rest` of those outside of the key, `each` of one column after the other. `values` are
-    texts, None for NULL. A row that is not to be shown has neither `each` nor `values`. `left_out`: the task's rules
-    leave the INSERT of it out, by the rule of that name.
+    `digest` is the hash of all columns, `rest` of those outside of the key, `each` has a hash for each column. `values`
+    are texts, None for NULL. A row that is not to be shown has neither `each` nor `values`. `left_out` names the rule
+    of the task that leaves the INSERT of this row out, "" for none.
     """
 
     digest: int
@@ -81,7 +84,7 @@ class SeenRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """The rows of both sides under one key, each with its count (of a table with a key: 1)."""
+    """The rows under one key on both sides, each with its count, which is 1 for a table with a key."""
 
     key: Key
     source: tuple[tuple[SeenRow, int], ...] = ()
@@ -122,7 +125,7 @@ def _looked(order: LookOrder) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Look:
-    """The keys of one order while they are looked at."""
+    """The rows of both sides under the keys of one order, while they are read."""
 
     order: LookOrder
     connections: SideConnections

@@ -49,7 +49,10 @@ from unshard.transform.sql_literals import literal_texts, sql_literals
 
 @dataclass(frozen=True, slots=True)
 class RepairOrder:
-    """Keys of one table, with what each row was found to be. A table without a key has hashes of rows for keys."""
+    """The keys of one table to repair, each with the class of its difference.
+
+    A table without a key has hashes of rows for keys.
+    """
 
     table: ComparedTable
     rows: tuple[tuple[Key, RowClass], ...]
@@ -62,9 +65,9 @@ class RepairOrder:
 
 @dataclass(frozen=True, slots=True)
 class RowRepair:
-    """One statement of a repair, without its semicolon, for the row `key`; it must hit `rows` rows.
+    """One statement that repairs the row `key`, without a semicolon; it must change `rows` rows.
 
-    `error_values` are the ENUMs of the row that have the number 0, which is no member of them.
+    `error_values` are the ENUM columns of the row that have the number 0, which is none of their members.
     """
 
     key: Key
@@ -76,7 +79,7 @@ class RowRepair:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row as literals of what is written, and as its values in the form in which both ends are compared."""
+    """A row twice: as literals for the statement, and as values in the canonical form in which rows are compared."""
 
     written: tuple[str, ...]
     compared: tuple[Any, ...]
@@ -101,7 +104,11 @@ def _statements(order: RepairOrder) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class SourceRows:
-    """The rows of the sources: by key, or of a table without a key their number and their literals by hash."""
+    """The rows of the sources under an order's keys.
+
+    For a table with a key they are in `by_key`. For a table without one, `counts` and `literals` have the number and
+    the values of the rows, by hash.
+    """
 
     by_key: dict[Key, list[_Row]] = field(default_factory=dict)
     counts: Counter[int] = field(default_factory=Counter)

@@ -31,7 +31,7 @@ _ONCE = f" LIMIT {(1 << 63) - 1}"
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Rows of one side: how many, the sum modulo 2^64 of one half of their digests, the XOR of the other."""
+    """The digest of rows: their number, the sum modulo 2^64 of one half of their hashes, the XOR of the other half."""
 
     rows: int = 0
     total: int = 0

@@ -54,9 +54,9 @@ def asked_again(operation: Callable[[], T]) -> T:
 
 @dataclass(slots=True)
 class SideConnections:
-    """The connections of one task, one to each server, each with one view of its rows until the task ends.
+    """The connections of one Spark task, one to each server, each with one snapshot of the rows until the task ends.
 
-    `snapshot=False`: each has an open transaction in its place, for reads that lock.
+    With `snapshot=False` each has an open transaction instead, for reads that lock.
     """
 
     snapshot: bool = True
