@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class RunTasks(Protocol):
-    """`spark.jobs.run_tasks` with its session bound: one task a payload, results in order."""
+    """A function that runs one Spark task per payload: `spark.jobs.run_tasks` with its session bound."""
 
     def __call__(
         self, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False

@@ -31,7 +31,10 @@ _LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
 
 
 class Backfill:
-    """Completes one log backwards. Any thread may call it; it has one thread of its own."""
+    """A background fetcher of the files that a server wrote before the first file of a relay log.
+
+    It has a thread of its own. Any thread may call its methods.
+    """
 
     def __init__(self, source: str, endpoint: Endpoint, log: RelayLog) -> None:
         self.log = log

@@ -15,7 +15,10 @@ LOCK_NAME = ".lock"
 
 @dataclass(slots=True)
 class FolderLock:
-    """The right to write to `directory`. It lasts from `take` to `release`; both are idempotent."""
+    """An exclusive lock on the right to write to the relay folder `directory`.
+
+    It is held from `take` to `release`; both are idempotent.
+    """
 
     directory: Path
     _file: IO[bytes] | None = None

@@ -18,9 +18,10 @@ _TAGGED_FORM = 1
 
 
 class GtidTracker:
-    """Grows by whole transactions only, so its set may lag but never has too much.
+    """The GTID set at the end of the relay log, which grows with the log.
 
-    `known` is False until the file's list was read.
+    It grows by whole transactions only, so it may lag but never contains too much. `known` is False until the set that
+    the file lists near its start has been read.
     """
 
     def __init__(self, server: Server) -> None:

@@ -69,7 +69,7 @@ class RelayLog:
 
 @dataclass(frozen=True, slots=True)
 class EarlierLog:
-    """The remaining files of a server that the relay no longer follows; read as if a relay still wrote them.
+    """The remaining files of a server that the relay no longer follows, read as if a relay still wrote them.
 
     `written` is the end of the newest file.
     """

@@ -27,7 +27,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(frozen=True, slots=True)
 class SubDirectory:
-    """`<server-uuid>.<suffix>`: the files of one server, or a sequence of its files without a hole."""
+    """The name `<server-uuid>.<suffix>` of a sub-directory: the files of one server, or one gapless run of them."""
 
     uuid: str
     suffix: int

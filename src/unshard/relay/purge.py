@@ -38,7 +38,7 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReader:
-    """A task, and the position from which it may read the log again."""
+    """A task that reads the relay log, and the position from which it may read the log again."""
 
     task: str
     position: Position
@@ -75,9 +75,9 @@ class Purged:
     """The result of a purge.
 
     Args:
-        gone: deleted files, oldest first.
-        kept: files that the limits name too but that are needed.
-        reader: who needs the first of `kept`; None: no reader, but the relay writes to it.
+        gone: the deleted files, oldest first.
+        kept: the files that the limits select too, but that are still needed.
+        reader: the task that needs the first file of `kept`; None: no task does, but the relay writes to it.
     """
 
     gone: tuple[LogFile, ...] = ()

@@ -31,10 +31,13 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The good part of a relay file.
+    """The result of checking a relay file: the end of its undamaged part, and what was truncated after it.
 
-    `end` is its size now (0 when not even the format event was whole), `dropped` how many bytes were truncated and
-    `reason` why, `next_file` the file that its closing ROTATE event names.
+    Args:
+        end: the file's size now; 0 when not even the format event was whole.
+        dropped: how many bytes were truncated.
+        reason: why they were truncated.
+        next_file: the file that is named by the ROTATE event which closes this one.
     """
 
     end: int

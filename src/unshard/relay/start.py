@@ -34,9 +34,9 @@ from unshard.source.requirements import check_available
 
 @dataclass(frozen=True, slots=True)
 class RelayStart:
-    """Fetch `file` of `sub_directory` from byte `end` on; 0: from its start.
+    """The point at which the relay starts to fetch: byte `end` of `file` in `sub_directory`; 0: the file's start.
 
-    `gtids` has the set at `end`.
+    `gtids` is the GTID set at that point.
     """
 
     sub_directory: SubDirectory

@@ -75,7 +75,9 @@ class RelayUnitStatus:
 
 
 class RelayUnit:
-    """Keeps `directory` up with one source. All methods may be called by any thread.
+    """The relay of one source: it appends the source's binlog to the files in `directory` while it runs.
+
+    All methods may be called by any thread.
 
     Args:
         start: where readers will begin; None: wherever the log is, or the source's newest file in an empty folder.

@@ -13,7 +13,7 @@ MAGIC = b"\xfebin"
 
 
 class RelayWriter:
-    """Writes one sub-directory's files, one after the other.
+    """The writer of one sub-directory's files, which it writes one after the other.
 
     A file begins with the magic bytes, written with its first event. Others may read the data once `write` has
     returned; `sync` makes it durable. After an error the file is truncated after the last whole event.

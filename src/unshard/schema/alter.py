@@ -68,7 +68,7 @@ def altered(
 
 @dataclass(slots=True)
 class _Change:
-    """The operations of one statement, sorted by what they do."""
+    """The operations of one statement, sorted by their effect."""
 
     table: TableDefinition
     around: Surroundings

@@ -28,9 +28,9 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`text[start:end]` of the statement.
+    """A token of a statement: its kind, its text, and the offsets `start` and `end` of the text in the statement.
 
-    `value` is the text itself; a quoted name is unquoted in it, a string keeps its quotes.
+    `value` is the text itself, but without the quotes of a quoted name; a string keeps its quotes.
     """
 
     kind: TokenKind

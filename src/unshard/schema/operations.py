@@ -34,7 +34,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumn:
-    """CHANGE, or MODIFY, where the old and the new name are the same."""
+    """CHANGE COLUMN, or MODIFY COLUMN, for which the old and the new name are equal."""
 
     old: str
     written: ColumnClause

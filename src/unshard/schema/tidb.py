@@ -58,12 +58,17 @@ _BARE = TableDefinition(())
 
 
 class NotInTidbError(ValueError):
-    """TiDB has no equivalent for a part of a definition. The text names the part and the limit."""
+    """Raised for a part of a definition that has no equivalent in TiDB. The text names the part and the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TidbWords:
-    """The features of one TiDB server. `collation_for` returns its collation for one of the source's."""
+    """The features of one TiDB server.
+
+    Args:
+        collation_for: returns the TiDB collation to use for a collation of the source.
+        version: the server's version.
+    """
 
     collation_for: Callable[[str], str]
     version: tuple[int, int, int] = (7, 5, 0)

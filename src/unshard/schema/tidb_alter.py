@@ -54,10 +54,10 @@ _BARE = TableDefinition(())
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One change of an ALTER TABLE for TiDB.
+    """One change of a table, as it is written in an ALTER TABLE for TiDB.
 
-    It shares a statement with other changes unless it is `alone`, changes a column or key that they change, or needs a
-    column (`needed`) that they make.
+    Several changes share a statement, except a change that is `alone`, one that changes the same column or key as
+    another change, and one that needs a column (`needed`) which another change makes.
     """
 
     text: str
@@ -119,7 +119,10 @@ def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
 
 
 class _Translator:
-    """Translates operations one after the other. `changes` are the results for TiDB."""
+    """The translator of the operations of one ALTER TABLE, which are given to it in order.
+
+    `changes` are the results for TiDB.
+    """
 
     def __init__(
         self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: TidbWords

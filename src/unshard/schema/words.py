@@ -13,13 +13,13 @@ _MEANING = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a"}
 
 
 class NotUnderstoodError(ValueError):
-    """A statement has a clause that is not supported here. The text names it."""
+    """Raised for a statement with a clause that is not supported here. The text names the clause."""
 
 
 class ContradictionError(NotUnderstoodError):
-    """A statement changes something that its table lacks, or adds something that its table has already.
+    """Raised for a statement that changes something its table lacks, or adds something its table already has.
 
-    The text names it.
+    The text names that thing.
     """
 
 

@@ -16,10 +16,13 @@ from unshard.shard.sequence import DdlItem, Form, Moved, place_form, place_of
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A table that was dropped or renamed while changes of its group waited.
+    """The record of a table that was dropped or renamed while changes of its group waited.
 
-    `at`: the begin of its DROP or RENAME. `became`: its new name, if it was renamed. `last`: the structure that it had
-    there. `met`: the statements that it had met before, as far as the group had them on record.
+    Args:
+        at: the begin of its DROP or RENAME in the log.
+        became: its new name, if it was renamed.
+        last: its structure at `at`.
+        met: the statements that it had met before `at`, as far as the group had them on record.
     """
 
     name: TableName

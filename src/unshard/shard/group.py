@@ -24,15 +24,18 @@ from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One source table of a group.
+    """The state of one source table in its group.
 
-    `sequence`: the DDL that it has met. `behind`: from where its changes are not re-synced yet, though their DDL is
-    resolved. `gone`: where it was dropped; the table is kept for its changes that wait until then. `last`: the
-    structure of a dropped table, the caller's own form in JSON; a later table of the name may have another one.
-    `since`: where the present re-sync began. The log is needed from there on, for a prepared transaction may begin
-    before `behind` and end after it. A table whose re-sync is done keeps it while that of others of the group is not.
-    `passed`: statements met while it was held that are not for the target, and for which nobody waits. `earlier`:
-    statements of both kinds before all changes of the table that wait, and not before all those of the group.
+    Args:
+        sequence: the unresolved DDL that the table has met.
+        behind: the location from which its changes are not re-synced yet, though their DDL is resolved.
+        gone: the location where it was dropped; it stays in the group for its changes that wait until there.
+        last: the structure of a dropped table, in the caller's JSON form; a later table of the name may have another
+            one.
+        passed: statements that it met while it was held, that are not for the target and for which nobody waits.
+        since: the location where the present re-sync began, which is kept until that of the whole group is done. The
+            log is needed from there, as a prepared transaction may begin before `behind` and end after it.
+        earlier: statements before all changes of the table that wait, but not before all waiting changes of the group.
     """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
@@ -127,10 +130,11 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class Resync:
-    """A range of the log that is read again.
+    """A range of the log that a re-sync reads again.
 
     `windows`: of each table only the changes at or after the first location and before the second one are applied.
-    `begin` moves on with what is read. `since` is where the re-sync began: its transactions were not prepared before.
+    `begin` advances as the range is read. `since` is where the re-sync began: its transactions were not prepared
+    before.
     """
 
     begin: Location
@@ -149,7 +153,7 @@ class Resync:
 class ShardingGroup:
     """The tables of `source` that are routed to `target`.
 
-    `resolved` counts the DDL that the group has passed. `reported`: the lock across sources knows that it is ready.
+    `resolved` counts the DDL that the group has passed. `reported`: the group's report is in the lock across sources.
     `gone` are its tables that were dropped or renamed after the first change that waits, in the order of the log.
     """
 

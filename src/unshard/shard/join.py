@@ -54,14 +54,14 @@ _MOMENT = {
 
 
 class IncompatibleError(Exception):
-    """Raised where no structure takes the rows of two shards; the text has the reason."""
+    """Raised where no structure can hold the rows of two shards; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
     """The value that rows get in a column that their shard lacks.
 
-    `value`: as Arrow carries it. `text`: as SQL.
+    `value` is its form in Arrow, `text` its form in SQL.
     """
 
     value: str | int | float | None

@@ -21,7 +21,7 @@ from unshard.shard.sequence import Form, side_by_side
 
 @dataclass(frozen=True, slots=True)
 class LockMember:
-    """One source: its tables of the target, and the number of DDL that it has passed."""
+    """A source that owns tables of one target table: these tables, and the number of DDL that the source has passed."""
 
     tables: tuple[TableName, ...]
     passed: int
@@ -38,14 +38,17 @@ class LockMember:
 
 @dataclass(frozen=True, slots=True)
 class LockKeeper:
-    """The locks and members of one target table.
+    """The members and locks of one target table.
 
-    `silent`: sources of the task that have not declared their tables yet; they are waited for. `members`: the sources
-    that own tables. `locks`: by number; at most the last one is not executed. `gone`: the number of the last lock that
-    all sources have passed; it and those before it are not kept. `copied`: some copy has the DDL up to this number, so
-    the target may have a part of them. `left`: tables that a source has and that nobody waits for, because a human has
-    left their CREATE out. `away`: sources that were taken out of the task, with the number of DDL that each had passed;
-    the locks after it are kept for its return.
+    Args:
+        silent: the sources of the task that have not declared their tables yet; their declarations are waited for.
+        members: the sources that own tables of the target.
+        locks: the locks in the order of their numbers; at most the last one is not executed.
+        gone: the number of the last lock that all sources have passed; it and the locks before it are no longer stored.
+        copied: some copy has the DDL up to this number, so the target may have a part of them.
+        left: tables that nobody waits for, because a human excluded their CREATE; each with its source.
+        away: the sources that were taken out of the task, each with the number of DDL that it had passed; the locks
+            after that number are kept for its return.
     """
 
     task: str
@@ -278,14 +281,19 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The `number`th DDL of its target table.
+    """The `number`th DDL of its target table, and the sources' reports of it. Times are ISO 8601, UTC.
 
-    `ddls`: its statements, those of the first report. `owner`: the source that runs it. `since`: when it was first
-    reported. `reports`: by source, in the order of their arrival, what each has met. `resolved`: the owner may run it.
-    `executed`: it is in the target, or a human has given it up, which leaves nothing to run. `excused`: sources that a
-    human lets pass although they have met something else. `decision`: what a human has done, for the record. `begun`:
-    the intent of an owner that was taken out of the task in the middle of its DDL; the next owner goes on with it.
-    Where no other source has reported there is no owner yet. Times are ISO 8601, UTC.
+    Args:
+        ddls: the statements of the DDL, as its owner has met them.
+        owner: the source that runs it; empty while no other source has reported since the owner was taken out.
+        since: when it was first reported.
+        reports: by source, in the order of arrival, the statements that each has met.
+        resolved: the owner may run it.
+        executed: it is in the target, or a human has given it up, which leaves nothing to run.
+        excused: the sources that a human lets pass although they have met another DDL.
+        decision: what a human has done, for the record.
+        begun: the intent of an owner that was taken out of the task in the middle of its DDL; the next owner goes on
+            with it.
     """
 
     number: int

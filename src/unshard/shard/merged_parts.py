@@ -14,7 +14,7 @@ from unshard.shard.sequence import Form
 
 
 class ShardId(NamedTuple):
-    """One table of one source."""
+    """The identity of a shard: the source, and the table in it."""
 
     source: str
     table: TableName
@@ -24,7 +24,7 @@ class ShardId(NamedTuple):
 
 
 class OldRows(StrEnum):
-    """The values that rows which the target had already have in the columns that a statement has added."""
+    """The kind of values that rows already in the target have in the columns which a statement has added."""
 
     SAME = ""
     """Those of the source, or those that a human has accepted."""
@@ -36,12 +36,16 @@ class OldRows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StructureRequest:
-    """A statement that a shard has met and that the target does not have yet.
+    """A shard's request for the structure change of a statement that it has met and the target does not have yet.
 
-    `id` is unique. `after`: the shard's structure after the statement. `barrier`: why all shards must meet the
-    statement before it runs; empty where it may run by itself. `ddls`: the statements with the target's names. `since`:
-    when it was met, in ISO 8601. `forced`: a human accepts that old rows of the shard may have other values in a new
-    column. `fitted`: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
+    Args:
+        id: the unique id of the request.
+        after: the shard's structure after the statement.
+        barrier: why all shards must meet the statement before it runs; empty where it may run by itself.
+        ddls: the statements with the target's names.
+        since: when the shard met the statement, in ISO 8601.
+        forced: a human accepts that old rows of the shard may have other values in a new column.
+        fitted: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
     """
 
     id: str
@@ -55,12 +59,15 @@ class StructureRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedShard:
-    """The record of one shard.
+    """The record of one shard of a merged table.
 
-    `structure`: the one in force. `dropped`: columns of the target, in lower case, that this shard had and has dropped.
-    `request`: what it waits with. `done`: the id of the last request that came into force. `old_rows`: what that has
-    left in the rows from before it, as long as its source has not brought the values. `fitted`: `structure` is not the
-    shard's own, but one that the target can take.
+    Args:
+        structure: the shard's structure that is in force.
+        dropped: columns of the target, in lower case, that this shard had and has dropped.
+        request: the request that waits; None if none does.
+        done: the id of the last request that came into force.
+        old_rows: the values that the last request left in older rows, until their source has written its own values.
+        fitted: `structure` is not the shard's own structure, but one that the target can take.
     """
 
     structure: TableDefinition
@@ -73,11 +80,11 @@ class MergedShard:
 
 @dataclass(frozen=True, slots=True)
 class MergedChange:
-    """A step of the target from one structure to the next.
+    """A change of the target table from one structure to the next.
 
-    It is a shard's request, the request of all shards at a `barrier`, or the removal of leaving columns. `shards` are
-    those whose requests come into force; `after` and `rules` are the merged table's afterwards; `dropped` are the
-    columns removed; `old_rows` is what the statement of a barrier leaves in rows of the shards.
+    It is made for a shard's request, for the request of all shards at a `barrier`, or to remove leaving columns.
+    `shards` are those whose requests come into force; `after` and `rules` are the merged table's afterwards; `dropped`
+    are the columns removed; `old_rows` tells which values the statement of a barrier leaves in rows of the shards.
     """
 
     shards: tuple[ShardId, ...]
@@ -89,7 +96,7 @@ class MergedChange:
 
 
 class WaitKind(StrEnum):
-    """The reason why a request is not in force, by what ends the wait."""
+    """The kind of a wait, by the event that ends it."""
 
     BUSY = "busy"
     """The target is being changed, or is about to be: it ends by itself."""
@@ -109,7 +116,7 @@ class WaitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The reason why a request is not in force."""
+    """The reason why a request is not in force: its kind, and a text."""
 
     kind: WaitKind
     why: str
@@ -122,7 +129,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class MergedDecision:
-    """The decision of `MergedTable.evaluate`.
+    """The result of `MergedTable.evaluate`.
 
     `changes` may be made now, each by itself. `waits` has the reason why any other request waits.
     """
@@ -137,8 +144,8 @@ class MergedDecision:
 class Runner:
     """The source that makes a `change` of the target now.
 
-    `source` is empty where it was taken out of the task in the middle of the change. `begun` is the intent that it had
-    open then, for the next runner to finish; the caller's own form, in JSON.
+    `source` is empty where the runner was taken out of the task in the middle of the change. `begun` is then the intent
+    that it had open, in the caller's JSON form; the next runner finishes it.
     """
 
     source: str
@@ -148,7 +155,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class MergedColumns:
-    """The columns by which a source writes rows: the target structure of a version, its rules and leaving columns."""
+    """The columns that a source writes: the target structure of a version, with its rules and leaving columns."""
 
     version: int
     after: TableDefinition

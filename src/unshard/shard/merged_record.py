@@ -36,16 +36,19 @@ from unshard.shard.sequence import Form
 
 @dataclass(frozen=True, slots=True)
 class MergedRecord:
-    """The record of one target table.
+    """The record of one target table: its shards, its structure, and the change that is being made.
 
-    `shards`: the source tables that are routed to it. `after`: the target structure, None before the first shard is
-    known. `rules`: by column, the SQL text of the value that rows of shards without it get. `leaving`: by column, the
-    version since which it is leaving. `version` counts the changes of the target structure, its rules and its leaving
-    columns. `seen`: the columns that each source writes by. `runner`: the source that changes the target now.
-    `dialect`: the one that the structures are written in.
-
-    Not part of the record, but read with it: `silent`, the sources of the task that have not declared which tables they
-    own, and `declared`, the tables that the others have declared for this target.
+    Args:
+        shards: the source tables that are routed to the target table.
+        after: the target structure; None before the first shard is known.
+        rules: by column, the SQL text of the value that rows of shards without the column get.
+        leaving: by column, the version since which it is a leaving column.
+        version: the number of changes of the target structure, its rules and its leaving columns.
+        seen: by source, the columns of the rows that it writes.
+        runner: the source that changes the target now.
+        dialect: the dialect in which the structures are written.
+        silent: the sources of the task that have not declared their tables; not stored in the record, but read with it.
+        declared: the tables that the remaining sources have declared for this target; read with the record, too.
     """
 
     target: TableName

@@ -31,7 +31,7 @@ from unshard.shard.same_ddl import same_but_for_places
 
 @dataclass(frozen=True, slots=True)
 class MergedTable(MergedRecord):
-    """The record of one target table, and what follows from it."""
+    """The record of one target table, with the decisions that follow from it."""
 
     def fits(self, shard: ShardId, structure: TableDefinition) -> str:
         """Return why a new shard of this structure does not fit the target, in words; "" if it does.

@@ -17,11 +17,13 @@ Moved = Callable[[Location], Location]
 
 @dataclass(frozen=True, slots=True)
 class DdlItem:
-    """A statement that a table has met.
+    """A statement that a table has met, with its location in the log.
 
-    `begin`, `end`: where it lies in the log; where the table's copy has the statement, `end` is the copy's snapshot.
-    `ddls`: its statements, which name the target table. `payload`: the caller's own, in JSON. `time`: when it was met,
-    ISO 8601.
+    Args:
+        begin, end: its locations in the log; where the table's copy has the statement, `end` is the copy's snapshot.
+        ddls: its statements, which name the target table.
+        payload: data of the caller, in JSON.
+        time: when it was met, in ISO 8601.
     """
 
     begin: Location
@@ -80,7 +82,7 @@ def _statements(one: DdlItem | str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShardingSequence:
-    """The unresolved items of one table; the first is the one that its group resolves next."""
+    """The DDL statements of one table that are not resolved yet; the group resolves the first one next."""
 
     items: tuple[DdlItem, ...] = ()
 

@@ -47,16 +47,16 @@ _FAULTS = {packets.BAD_LENGTH: "RELAY-003", packets.BAD_POSITION: "RELAY-004", p
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The server continues with this file from this offset (an artificial ROTATE)."""
+    """Stream item: the server continues with this file from this offset (an artificial ROTATE)."""
 
     position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class FormatCopy:
-    """A copy of a file's format event, sent when the file is resumed in the middle.
+    """Stream item: a copy of a file's format event, sent when the stream begins in the middle of the file.
 
-    It must not be written to the relay log.
+    The event must not be written to the relay log.
     """
 
     event: bytes
@@ -64,7 +64,10 @@ class FormatCopy:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEvents:
-    """Whole events, byte for byte as in the file at `position`. `data` is valid until the next piece is taken."""
+    """Stream item: whole events, byte for byte as in the file at `position`.
+
+    `data` is valid until the next item is read.
+    """
 
     position: Position
     data: memoryview
@@ -72,9 +75,9 @@ class ReplicaEvents:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to append: the timeout passed, or a heartbeat came.
+    """Stream item: there are no events, because the timeout passed or a heartbeat came.
 
-    `at_end`: a heartbeat, which says that the server's log ends where the stream is.
+    `at_end`: it was a heartbeat, which says that the server's log ends where the stream is.
     """
 
     at_end: bool = False
@@ -84,11 +87,11 @@ Piece = Begin | FormatCopy | ReplicaEvents | Idle
 
 
 class ReplicaStream:
-    """One connection that streams binlog events from `request.start` on.
+    """A connection that streams binlog events from `request.start` on.
 
-    The constructor connects, checks that the server is the expected one, registers and requests the stream. Raises
-    SourceError 001 to 003, RelayError; `retryable`: whether a new connection may help. Not thread-safe, except for
-    `interrupt`.
+    The constructor connects, checks that the server is the expected one, registers and requests the stream. It raises
+    RelayError and SourceError 001 to 003; the error's `retryable` tells whether a new connection may help. Not
+    thread-safe, except for `interrupt`.
     """
 
     def __init__(self, endpoint: Endpoint, server: Server, request: ReplicaRequest) -> None:

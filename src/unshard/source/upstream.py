@@ -60,9 +60,9 @@ def read_upstream(connection: Any, server: Server) -> Upstream | None:
 class StreamSightings:
     """The end of a source's log as its replica stream shows it. Written by one thread, read by any.
 
-    Two things in a stream tell it. A heartbeat says that the log ends here, now. An event says that at its own time
-    nothing behind it was committed: so the relay of a source that writes all the time knows its end too, and one that
-    has to catch up knows that it does not. Both need the source's clock, which is read when the relay connects.
+    Two kinds of messages show it. A heartbeat says that the log ends here, now. An event says that at the event's own
+    time nothing after it was committed. So the end is known even for a source that writes all the time, and a relay
+    that has to catch up knows that it lags. Both need the source's clock, which is read when the relay connects.
     """
 
     def __init__(self) -> None:

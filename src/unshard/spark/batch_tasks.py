@@ -27,7 +27,7 @@ MARK = "unshard-error "
 
 @dataclass(frozen=True, slots=True)
 class CarryingAttempt:
-    """Spark task: `run_attempt` for a plan whose ranges are sent apart from it."""
+    """A Spark task that calls `run_attempt` for a plan whose ranges are sent apart from it."""
 
     ranges: tuple[Range, ...]
 

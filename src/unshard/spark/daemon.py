@@ -38,7 +38,7 @@ def load() -> bool:
 
 
 class _NoPandas(MetaPathFinder):
-    """A finder that makes the import of pandas fail. It is asked before all others."""
+    """An import finder, asked before all others, that makes the import of pandas fail."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
         if name == "pandas":

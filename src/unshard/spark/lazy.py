@@ -16,7 +16,7 @@ from unshard.spark.session import Session, slots
 
 
 class LazySession:
-    """The session of one subtask. Any thread may call its methods.
+    """The Spark session of one subtask, which starts when it is first needed. Any thread may call its methods.
 
     `slots` is how many tasks it runs at a time; `local` tells whether its executors run on this machine and so see its
     folders. `start` returns the session and starts it if necessary; it may be called again. `ahead` starts the session

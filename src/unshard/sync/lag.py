@@ -22,9 +22,10 @@ MOST_SIGHTINGS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The source's log ended at `position` when its clock said `time` (unix seconds), at `seen` of our monotonic clock.
+    """An observation of the end of a source's log: `position`, when the source's clock said `time` (unix seconds).
 
-    The clock was read before the log: at that time nothing after `position` was committed.
+    `seen` is our monotonic clock at that moment. The clock was read before the log: at that time nothing after
+    `position` was committed.
     """
 
     position: Position
@@ -34,7 +35,10 @@ class Sighting:
 
 @dataclass(slots=True)
 class Lag:
-    """One source's lag. Not for two threads at once; `now` is of the monotonic clock that sightings have."""
+    """The computation of one source's lag, from its sightings and the transactions that were applied.
+
+    Not for two threads at once; `now` is of the monotonic clock that sightings have.
+    """
 
     _as_of: float | None = None
     _newest: Sighting | None = None

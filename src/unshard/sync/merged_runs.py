@@ -41,7 +41,7 @@ from unshard.target.receipts import OpenBatch
 
 @dataclass(slots=True)
 class MergedRuns:
-    """The batches of merged tables of one source. Used by the sync unit's thread."""
+    """The runner of the batches that change merged tables, for one source. Used by the sync unit's thread."""
 
     statements: Statements
     groups: OptimisticGroups

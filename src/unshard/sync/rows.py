@@ -29,10 +29,10 @@ from unshard.target.receipts import OpenBatch
 
 @dataclass(slots=True)
 class RowBatches:
-    """Applies one source's row changes. Used by the sync unit's thread.
+    """The batches of row changes of one source: planned, run and closed here. Used by the sync unit's thread.
 
-    The thread sets `prepared` and `operators` to those on record. `run_batch` runs the Spark job of a batch. `flow` is
-    the size of the next batch.
+    The thread sets `prepared` and `operators` to the recorded ones. `run_batch` runs the Spark job of a batch. `flow`
+    is the size of the next batch.
     """
 
     progress: SyncProgress

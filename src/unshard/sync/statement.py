@@ -52,7 +52,7 @@ _UNTRACKED = NOT_FOLLOWED | {"DDL-004"}
 
 @dataclass(slots=True)
 class Statements:
-    """One source's statements and the structures that they lead to. Used by the sync unit's thread.
+    """The handler of one source's statements, which tracks and executes them. Used by the sync unit's thread.
 
     `sharded` coordinates DDL of merged tables; None without `shard-mode`. `touched`: the upstream tables that the last
     statement changed, under old and new names.
@@ -340,7 +340,10 @@ class Statements:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The rest of a statement: the structures after it; `intent` is run at once, `statements` wait."""
+    """A statement ready to be carried out, after its operations were split.
+
+    `changes` are the structures after it. `intent` is run at once; `statements` are run later, as a sharding DDL.
+    """
 
     changes: Changes = field(default_factory=dict)
     intent: Intent | None = None

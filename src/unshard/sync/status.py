@@ -21,9 +21,10 @@ LONG_WINDOW_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Unsynced:
-    """Source tables that have not met a sharding DDL; `since`: when the first one met it, unix seconds, 0: unknown.
+    """The source tables that have not met a sharding DDL which other tables have met.
 
-    `overdue`: it waits for longer than the task's `shard-wait-alert`.
+    `since`: when the first table met it, unix seconds; 0: unknown. `overdue`: it waits for longer than the task's
+    `shard-wait-alert`.
     """
 
     tables: tuple[str, ...]
@@ -33,7 +34,7 @@ class Unsynced:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDdl:
-    """A sharding DDL that waits: tables that have not met it, and since it was met first, by the source's clock."""
+    """A sharding DDL that waits: the tables that have not met it, and its waiting time by the source's clock."""
 
     unsynced: tuple[str, ...]
     seconds: float
@@ -42,7 +43,10 @@ class WaitingDdl:
 
 @dataclass(frozen=True, slots=True)
 class FailOver:
-    """The source went over from the server `before` to `now`; `place` (`file:offset`) is where its binlog goes on."""
+    """A failover of the source from the server `before` to the server `now`.
+
+    `place` (`file:offset`) is where the log continues in the new server's binlog.
+    """
 
     before: str
     now: str
@@ -51,13 +55,14 @@ class FailOver:
 
 @dataclass(frozen=True, slots=True)
 class SyncReading:
-    """One reading. `lag_seconds` is None while it is unknown (`Lag`); `rows` counts applied changes.
+    """The figures of a sync unit at one moment.
 
-    `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
-    unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.
-    `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
-    rule the row events that were skipped. `safe_mode` is the reason why it is
-    on; empty: it is off. `groups`: sharding DDL that waits. `failovers`: those that the unit has followed.
+    `lag_seconds` is None while it is unknown (`Lag`); `rows` counts applied changes. `table_lag` and `waiting` are by
+    target table. `bytes` of the binlog and `transactions` count from the start of the unit; rates are of the last
+    seconds, `pace` (bytes a second) of the last minute. `tables` has the row counts of each target table, as in the
+    target's ledger, `skipped` by source table and rule the row events that were skipped. `safe_mode` is the reason why
+    safe mode is on; empty: it is off. `groups`: the sharding DDL that waits. `failovers`: the failovers that the unit
+    has followed.
     """
 
     location: Location | None
@@ -100,7 +105,7 @@ def _histogram(name: str) -> Histogram:
 
 @dataclass(slots=True)
 class Meter:
-    """Gathers a unit's figures. Written by the unit's thread, read by any.
+    """The figures of a sync unit while it works. Written by the unit's thread, read by any.
 
     `step_since`: when the current step began, on the monotonic clock.
     """

@@ -38,10 +38,10 @@ _RELAY_SUFFIX = re.compile(r"\|\d+(?=\.\d+$)")
 
 @dataclass(frozen=True, slots=True)
 class TableCheckpoint:
-    """A table's structure and, where the table was copied later than the checkpoint, its own location.
+    """The checkpoint of one table: its structure and, where it was copied later than the checkpoint, its own location.
 
-    `table` is None for a table that was dropped: its row is deleted. When read it is None for DM's rows, which have the
-    structure in DM's own form. Events at or before `location` are in the target already.
+    `table` is None for a dropped table, whose row is deleted. When read, it is None for rows that DM has written, which
+    have the structure in DM's own form. Events at or before `location` are in the target already.
     """
 
     table: Table | None
@@ -58,12 +58,12 @@ class ExitPoint:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The global location of one source and every table known there.
+    """The global location of one source, and the tables that are known there.
 
     Args:
-        tables: the source's tables; one that was copied later has a location of its own.
-        exact: the target holds no change after `location`, except as `exit_point` says.
-        by_dm: DM wrote it.
+        tables: the source's tables; a table that was copied later has a location of its own.
+        exact: the target has no change after `location`, except as `exit_point` says.
+        by_dm: DM wrote the checkpoint.
         held: the location where the first unresolved sharding DDL began, if there is one.
     """
 

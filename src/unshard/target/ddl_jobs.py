@@ -49,13 +49,13 @@ KILLED_QUERY = 1317
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A DDL job.
+    """A DDL job of TiDB.
 
     Args:
         number, state: the job's id and state, as TiDB shows them.
-        rows: how many rows it has filled in, for an index or a new type.
-        kind: TiDB's name of what it does.
-        table_id: that of `information_schema`; 0 for a job on a schema.
+        rows: how many rows the job has processed, for an index or a changed type.
+        kind: the kind of job, in TiDB's words.
+        table_id: the table's id as in `information_schema`; 0 for a job on a schema.
     """
 
     number: int
@@ -77,9 +77,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class TidbDdl:
-    """The DDL of one source's owner, on a connection without an open transaction.
+    """The executor of one source's DDL on TiDB, on a connection without an open transaction.
 
-    `tell` is called with what is waited for, and with "" when the wait is over.
+    `tell` is called with the reason of a wait, and with "" when the wait is over.
     """
 
     connection: Any

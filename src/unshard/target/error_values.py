@@ -40,7 +40,10 @@ matches neither.
 
 
 class ServerAnswer(NamedTuple):
-    """The server's answer to a text: rows found and warnings of all its statements; `info` (mysql_info) of the last."""
+    """The server's answer to a text of one or more statements.
+
+    `found` rows and `warnings` are counted over all statements; `info` (mysql_info) is of the last one.
+    """
 
     found: int
     info: bytes

@@ -52,13 +52,13 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A table's record.
+    """The record of a target table that the task fills.
 
     Args:
         source: the source that recorded it.
         made: the task created the table.
-        had_rows: the table had rows of others when the copy began.
-        earlier: the record is of an attempt that was forgotten since.
+        had_rows: the table had rows of another origin when the copy began.
+        earlier: the record is of an earlier attempt, which was forgotten since.
     """
 
     table: TableName
@@ -70,7 +70,10 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class FilledTables:
-    """The records of one task. Statements run on the given connection; driver errors are raised unchanged."""
+    """The access to one task's records of filled tables.
+
+    Statements run on the given connection; driver errors are raised unchanged.
+    """
 
     schema: str
     task: str

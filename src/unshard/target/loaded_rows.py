@@ -23,9 +23,9 @@ _TABLE = "validator_full_load"
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A target table with the source's tables that were loaded into it.
+    """A target table, the source's tables that were loaded into it, and how far its rows are compared.
 
-    Rows up to `bound` in the order of `range_key` are compared; no bound: none yet. `rows_about` is an estimate.
+    Rows up to `bound` in the order of `range_key` are compared; None: no rows yet. `rows_about` is an estimate.
     """
 
     target: TableName
@@ -40,7 +40,7 @@ class LoadedTable:
 
 @dataclass(frozen=True, slots=True)
 class FullLoadProgress:
-    """Counts of loaded tables and rows that are compared. `rows_about` is an estimate."""
+    """The number of loaded tables and rows, and how many of them are compared. `rows_about` is an estimate."""
 
     tables_done: int = 0
     tables: int = 0

@@ -25,7 +25,7 @@ _COLUMNS = "number, source, op, binlog_name, binlog_pos, sqls, state, given_by, 
 
 
 class OperatorKind(StrEnum):
-    """The action at a position; `number` is DM's."""
+    """The action of an operator; `number` is DM's number for it."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -39,13 +39,13 @@ class OperatorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One row.
+    """An operator on record: the action to take at one position of a source's log.
 
     Args:
-        number: the row's key; later operators have larger ones.
-        position: any byte of the event, statement or transaction that is meant.
+        number: the key of its row; later operators have larger numbers.
+        position: any byte of the event, statement or transaction that the operator is for.
         sqls: the statements of `replace` and `inject`.
-        given_by: who gave it.
+        given_by: the user who gave it.
         given_time, settled_time: UTC, as text.
         note: why it has its state.
     """

@@ -18,9 +18,10 @@ LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class PendingKey:
-    """A key that differed. `kind`: 0 the target lacks the row, 1 both sides have one, 2 the source lacks it.
+    """A key whose rows differed when they were last compared.
 
-    `origin` is the source table whose change led to the look; `since` is when, unix seconds. `number` 0: not stored.
+    `kind`: 0 the target lacks the row, 1 both sides have one, 2 the source lacks it. `origin` is the source table whose
+    change led to the comparison; `since` is the time of that, unix seconds. `number` 0: not stored.
     """
 
     origin: TableName

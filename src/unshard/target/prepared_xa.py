@@ -16,7 +16,7 @@ from unshard.target.meta import MetaTables
 
 @dataclass(frozen=True, slots=True)
 class PreparedXa:
-    """The place of a prepared transaction's rows: from `begin` to byte `end` of its file.
+    """The location of a prepared transaction's rows in the log: from `begin` to byte `end` of its file.
 
     `begin` has the GTID set before the transaction.
     """

@@ -38,9 +38,10 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class RateLimiter:
-    """The limits of one task on its target; 0 means no limit. Times in the target are microseconds since 1970.
+    """The limits of one task on its target; 0 means no limit.
 
-    `schema` is the meta schema; `connections` is how many transactions may write at a time.
+    Times in the target are microseconds since 1970. `schema` is the meta schema; `connections` is how many transactions
+    may write at a time.
     """
 
     schema: str

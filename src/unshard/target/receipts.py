@@ -41,7 +41,7 @@ A task that was forgotten and began anew must not take attempts of its former ru
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """The batch that a source has planned and not closed: the log from `begin` to `end`.
+    """The batch that a source has planned and not closed, over the log from `begin` to `end`.
 
     `plan` is the JSON object that was written.
     """
@@ -54,10 +54,10 @@ class OpenBatch:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The master's order by which a process claims; `epoch` grows with each order that the store `cluster` gives out.
+    """The master's order to claim a source.
 
-    Orders of different stores are not compared: a store that was made anew begins with small numbers. `worker` is the
-    name of the worker that got the order.
+    `epoch` grows with each order that the store `cluster` gives out. Orders of different stores are not compared,
+    because a new store begins with small numbers. `worker` is the name of the worker that got the order.
     """
 
     cluster: int
@@ -67,7 +67,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The driver's state after `claim`: its epoch, the last batch's number, and that batch if it is open."""
+    """The driver's state after `claim`: its epoch, the number of the last batch, and that batch if it is open."""
 
     epoch: int
     batch_id: int

@@ -22,13 +22,13 @@ from unshard.target.row_counts import COUNTS
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The place and the cause of an error that stopped a source's sync.
+    """The position and the cause of an error that stopped a source's sync.
 
     Args:
-        position: the beginning of what could not be carried out.
+        position: the beginning of the event, statement or transaction that could not be applied.
         code, error: the error's code, and its text, bounded.
         time: UTC, as text.
-        sure: False where one of several transactions from `position` on is meant, and nobody knows which.
+        sure: False where one of several transactions from `position` on caused it, and it is not known which.
     """
 
     position: Position
@@ -72,15 +72,17 @@ _ABSENT = frozenset({1049, 1146})  # no such database, no such table
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One source's rows, read one after the other: a running task may have closed a batch in between.
+    """The target's records of one source.
+
+    They are read one after the other: a running task may have closed a batch in between.
 
     Args:
         location: the checkpoint; None before the first one.
         saved: when the checkpoint was moved last (UTC, as text).
         open_batch: the range of the batch that is planned and not closed, else "".
         tables: the counts of the ledger, by target table.
-        filtered: changes that were left out, by (target table, rule).
-        skipped: row events that were left out, by (source table, rule).
+        filtered: the number of excluded changes, by (target table, rule).
+        skipped: the number of excluded row events, by (source table, rule).
         stopped: where and why an error stopped the source; None while it runs.
         pending: the operators that wait.
         held: the location where the first unresolved sharding DDL began.

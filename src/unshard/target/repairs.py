@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 @dataclass(frozen=True, slots=True)
 class AppliedPlace:
-    """A place of a source's binlog: the target has all before `position`, and nothing after it."""
+    """The position up to which a source's binlog is applied: the target has all before it, and nothing after it."""
 
     server: str
     position: Position
@@ -51,7 +51,7 @@ class AppliedPlace:
 
 @dataclass(frozen=True, slots=True)
 class NoTurn:
-    """The reason why rows of this source can't be repaired now. `lasting`: no wait changes that."""
+    """The reason why rows of a source can't be repaired now. `lasting`: waiting does not change it."""
 
     source: str
     fault: str
@@ -60,7 +60,11 @@ class NoTurn:
 
 @dataclass(frozen=True, slots=True)
 class RepairReceipt:
-    """The receipt of one transaction: its repair and number, what it wrote, and the sources' places it read at."""
+    """The receipt of one repair transaction.
+
+    It has the repair and the transaction's number in it, the row counts, and the sources' positions it read at
+    (`places`).
+    """
 
     repair_id: str
     number: int

@@ -39,7 +39,7 @@ class LockAnswer:
     Args:
         outcome: None where the source has not reported the DDL.
         keeper: the target's locks.
-        mismatch: both lists of statements under each other, where they differ; else "".
+        mismatch: the source's statements and the lock's, one under the other, where they differ; else "".
     """
 
     outcome: Outcome | None

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Connection(Protocol):
-    """A place for one connection of one thread."""
+    """The holder of one connection, which is opened on demand and used by one thread."""
 
     @property
     def endpoint(self) -> Endpoint:

@@ -24,10 +24,11 @@ _MESSAGE_CHARACTERS = 512
 
 @dataclass(frozen=True, slots=True)
 class ValidationState:
-    """One source's row. All changes before `location` have been looked at. `processed` counts row changes by kind.
+    """The stored state of one source's validation.
 
-    `mode` is `fast`, `full`, or "" where DM has written the row; `fault` is why it has stopped by itself. `listed`:
-    the tables whose loaded rows are to be compared are on record.
+    All changes before `location` have been compared once. `processed` counts row changes by kind. `mode` is `fast`,
+    `full`, or "" where DM has written the row; `fault` is why the validation has stopped by itself. `listed`: the
+    tables whose loaded rows are to be compared are on record.
     """
 
     mode: str
@@ -111,7 +112,7 @@ def move_location(cursor: Any, meta: MetaTables, source: str, location: Location
 
 @dataclass(frozen=True, slots=True)
 class PendingSize:
-    """The work that waits: `unseen` keys and their bytes, and keys that are not settled, by kind."""
+    """The amount of work that waits: `unseen` keys with their bytes, and by kind the keys that are not settled."""
 
     unseen: int
     unseen_bytes: int

@@ -29,7 +29,7 @@ Row = dict[str, str | None]
 
 
 class ErrorState(IntEnum):
-    """DM's numbers."""
+    """The state of a row error; the numbers are DM's."""
 
     NEW = 1
     IGNORED = 2
@@ -37,7 +37,10 @@ class ErrorState(IntEnum):
 
 
 class ErrorKind(IntEnum):
-    """DM's numbers, and one of ours: COLLISION, rows of several source tables have one key of the target."""
+    """The kind of a row error, with DM's numbers and one of ours.
+
+    COLLISION is ours: rows of several source tables have one key of the target.
+    """
 
     EXTRA = 0
     MISSING = 1
@@ -60,9 +63,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """A row that differs. `row` is what the source has, as the target should hold it, `found` what the target has.
+    """A row that differs between source and target.
 
-    `place` is how far the source's binlog was applied when the row was judged. `columns` differ.
+    `row` is the source's row as the target should have it, `found` the target's. `columns` are those that differ.
+    `place` is how far the source's binlog was applied when the row was judged.
     """
 
     origin: TableName

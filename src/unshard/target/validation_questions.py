@@ -20,7 +20,10 @@ from unshard.target.validation import Key
 
 
 class RowAnswer(IntEnum):
-    """OPEN: not answered yet. LACKS: the source has no such row. ANSWERS: it has it, or does not know."""
+    """The answer to a row question.
+
+    OPEN: not answered yet. LACKS: the source has no such row. ANSWERS: the source has the row, or does not know.
+    """
 
     OPEN = 0
     LACKS = 1
@@ -29,7 +32,7 @@ class RowAnswer(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
-    """A question of one source to another."""
+    """A question of one source's validator to another: whether that source has the row of a key."""
 
     number: int
     asked: str

@@ -66,7 +66,10 @@ class _Receipt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerSession:
-    """One line of the processlist. `seconds` is the time in its present state; when idle, since its last statement."""
+    """One line of the processlist.
+
+    `seconds` is the time in the present state; for an idle session, the time since its last statement.
+    """
 
     id: int
     account: str

@@ -62,7 +62,7 @@ def packet_limit(connection: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KeptWriter:
-    """The process's connection for a slot. Not for use by two threads at once.
+    """A slot's connection for writing rows, which a process keeps open. Not for use by two threads at once.
 
     `owner` distinguishes the threads of a process that write at the same time; a worker process has one such thread.
     """

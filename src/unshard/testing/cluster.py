@@ -48,7 +48,7 @@ _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The output of a command, and its exit code."""
+    """The output of a command, with its exit code."""
 
     exit_code: int
     stdout: str
@@ -138,7 +138,7 @@ class ClusterMember:
 
 
 class MasterGate(FaultProxy):
-    """The proxy in front of a master. `barred` are processes whose connections are refused."""
+    """The proxy in front of a master. `barred` are the ids of processes whose connections are refused."""
 
     def __init__(self) -> None:
         self.barred: frozenset[int] = frozenset()
@@ -164,10 +164,11 @@ def _ports(pid: int) -> set[int]:
 
 
 class ThrowawayCluster:
-    """`store` is a SQLAlchemy-like URL that all masters share. As a context manager it starts and ends all processes.
+    """A cluster of master and worker processes for a test. As a context manager it starts and ends all processes.
 
     Args:
-        keys: settings in every process's file; `master`, `worker`: in those of one kind.
+        store: the SQLAlchemy-like URL that all masters share.
+        keys: settings in every process's file; `master`, `worker`: in the files of one kind of process.
         environments: the environments of single workers, at their first start.
         token: the token that `ctl` shows if none is given.
 

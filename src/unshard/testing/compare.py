@@ -32,7 +32,10 @@ _CHECKSUM_BITS = 60
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Row counts and order-independent checksums of both sides. `differences` shows the first differing rows."""
+    """The result of comparing source tables with their target table: row counts and order-independent checksums.
+
+    `differences` shows the first differing rows.
+    """
 
     source_rows: int
     target_rows: int

@@ -26,7 +26,9 @@ wait "$child" 2>/dev/null
 
 
 class GuardedProcess:
-    """A running program; its process id is `pid`. It is ended by `signal` and `release`, or by the end of this process.
+    """A running program that never outlives this process; its process id is `pid`.
+
+    It ends by `signal` and `release`, or when this process ends.
 
     Args:
         command: program and arguments; its standard input and outputs are closed.

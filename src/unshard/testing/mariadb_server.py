@@ -14,7 +14,7 @@ from unshard.testing.throwaway_server import LoggingServer, ServerBootError, as_
 
 
 class MariadbServer(LoggingServer):
-    """The MariaDB that is installed here. Boots in a quarter of a second."""
+    """A throwaway server of the MariaDB that is installed here. Boots in a quarter of a second."""
 
     product = "MariaDB"
     defaults: ClassVar[Mapping[str, str]] = {

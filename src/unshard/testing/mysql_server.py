@@ -55,7 +55,10 @@ def mysqlbinlog() -> list[str]:
 
 
 class MysqlServer(LoggingServer):
-    """A MySQL. Boots in a second. GTIDs are on, as in production; `binlog_row_metadata` is the server's default."""
+    """A throwaway MySQL server. Boots in a second.
+
+    GTIDs are on, as in production; `binlog_row_metadata` is the server's default.
+    """
 
     product = "MySQL"
     position_query = "SHOW BINARY LOG STATUS"
@@ -89,7 +92,7 @@ class MysqlServer(LoggingServer):
 
 
 class OtherMariadbServer(MariadbServer):
-    """A MariaDB of the tree `mariadb`, newer than the installed one."""
+    """A throwaway MariaDB server of the tree `mariadb`, newer than the installed one."""
 
     def _command(self) -> list[str]:
         tree = server_tree("mariadb")
@@ -153,7 +156,7 @@ _LOG_SIZE = "112M"
 
 
 class Mysql80Server(MysqlServer):
-    """A MySQL 8.0. Its `binlog_row_metadata` is MINIMAL.
+    """A throwaway MySQL 8.0 server. Its `binlog_row_metadata` is MINIMAL.
 
     Its tree has no `mysqlbinlog`; that of MySQL 9.7 reads its log.
     """
@@ -170,7 +173,10 @@ class Mysql80Server(MysqlServer):
 
 
 class Mysql56Server(MysqlServer):
-    """A MySQL 5.6 with GTIDs, which need `log_slave_updates` there. Its row metadata contain only types."""
+    """A throwaway MySQL 5.6 server with GTIDs, which need `log_slave_updates` there.
+
+    Its row metadata contain only types.
+    """
 
     position_query = "SHOW MASTER STATUS"
     has_json = False
@@ -198,7 +204,7 @@ class Mysql56Server(MysqlServer):
 
 
 class OldMariadbServer(MariadbServer):
-    """A MariaDB 10.2."""
+    """A throwaway MariaDB 10.2 server."""
 
     def _command(self) -> list[str]:
         return _without_plugins("mariadb-10.2")

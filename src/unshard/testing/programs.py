@@ -28,7 +28,10 @@ _PACKAGES = {
 
 
 class MissingProgramError(RuntimeError):
-    """A program that the tests, the bench or the demo need is not installed. The text names its Debian package."""
+    """Raised where a program that the tests, the bench or the demo need is not installed.
+
+    The text names its Debian package.
+    """
 
 
 def program(name: str) -> str:

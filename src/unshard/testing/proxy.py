@@ -11,7 +11,7 @@ _CHUNK = 64 << 10
 
 
 class FaultProxy:
-    """Listens on a free loopback port and passes bytes to and from `host:port`.
+    """A proxy that listens on a free loopback port, passes bytes to and from `host:port`, and injects faults on demand.
 
     Faults apply to the data that the server sends, over all connections together: `cut_after` and `flip_after` count
     bytes from the call on. A connection may be hit in the middle of a packet, which is intended.

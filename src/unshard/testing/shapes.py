@@ -16,11 +16,11 @@ _MEMBERS = ("new", "paid", "sent", "it's")
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """One kind of table.
+    """A kind of test table: its definition, and how the values of its rows are made.
 
-    `columns` are those that a row is written with, the key column `id` first if `keyed`; `values` makes the values of
-    the others. `changeable` are the columns that an UPDATE may set. `scarce` shapes have unique keys besides `id` whose
-    values come from a small range, so that statements meet duplicates, as in production.
+    `columns` are the columns in which a row is written, the key column `id` first if `keyed`; `values` makes the values
+    of the others. `changeable` are the columns that an UPDATE may set. `scarce` shapes have unique keys besides `id`
+    whose values come from a small range, so that statements meet duplicates, as in production.
     """
 
     name: str

@@ -40,13 +40,13 @@ _CONNECT_READY = re.compile(r"Spark Connect server started at: \S*?:(\d+)$", re.
 
 
 class SparkBootError(RuntimeError):
-    """A process of the cluster did not start. The text ends with the last lines of its log."""
+    """Raised where a process of the cluster did not start. The text ends with the last lines of its log."""
 
 
 class SparkProcess:
-    """One process of the cluster, with its output in `log`.
+    """One process of the Spark cluster, with its output in `log`.
 
-    `ready` finds in the output what others need, such as an address.
+    `ready` is the pattern in the output that shows the process is ready; `told` is the match, such as an address.
     """
 
     def __init__(self, folder: Path, name: str, command: Sequence[str], ready: re.Pattern[str]) -> None:
@@ -88,10 +88,10 @@ class SparkProcess:
 
 
 class SparkCluster:
-    """A master and workers, with `slots` tasks each for every application.
+    """A Spark master and workers, with `slots` tasks each for every application.
 
-    As a context manager it ends all that it runs. `conf` are the settings that keep an application small. All JVMs get
-    `java_options` too.
+    As a context manager it ends all processes that it runs. `conf` are the settings that keep an application small. All
+    JVMs get `java_options` too.
     """
 
     def __init__(self, workers: int = 2, slots: int = 1, java_options: str = "") -> None:

@@ -31,11 +31,11 @@ STOP_SECONDS = 60.0
 
 
 class ServerBootError(RuntimeError):
-    """A server did not start. The text ends with the last lines of its error log."""
+    """Raised where a server did not start. The text ends with the last lines of its error log."""
 
 
 class ThrowawayServer(ABC):
-    """One throwaway database server, user root without a password, reached at 127.0.0.1.
+    """A database server for a test, user root without a password, reached at 127.0.0.1.
 
     It can be killed and started again with the same data and port. `close` (or the end of a `with` block) removes the
     data; so does the end of this process, in whatever way.

@@ -127,10 +127,11 @@ class Transaction(NamedTuple):
 
 
 class Version(NamedTuple):
-    """The row that a transaction left: its values as `mariadb-binlog -v` writes them, None if it deleted the row.
+    """A version of a row, as a transaction left it.
 
-    `before` is the row when the transaction committed, with the structure of that moment. A DDL after the previous
-    version may have added columns to it, with their defaults.
+    `image` has the values as `mariadb-binlog -v` writes them, and is None if the transaction deleted the row. `before`
+    is the row when the transaction committed, with the structure of that moment. A DDL after the previous version may
+    have added columns to it, with their defaults.
     """
 
     transaction: Transaction
@@ -140,9 +141,9 @@ class Version(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A step of a receipt: of a partition of a source, or of a file of the first copy.
+    """One update of a receipt: of the receipt of a source's partition, or of a file of the first copy.
 
-    `to` is where the transaction moved it.
+    `to` is the progress to which the transaction advanced it.
     """
 
     of: tuple[str, ...]
@@ -265,7 +266,7 @@ def _images(
 
 
 class _Service(AbstractContextManager["_Service"]):
-    """TiDB's HTTP service."""
+    """A connection to TiDB's HTTP service."""
 
     def __init__(self, server: TidbServer) -> None:
         self._connection = HTTPConnection("127.0.0.1", server.status_port)

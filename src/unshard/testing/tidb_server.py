@@ -55,11 +55,11 @@ def tidb_program() -> Path:
 
 
 class TidbServer(ThrowawayServer):
-    """A TiDB. Boots in a fifth of a second. It has no binlog; `testing.tidb_history` reads the history of its rows.
+    """A throwaway TiDB server. Boots in a fifth of a second.
 
-    Options are items of TiDB's configuration file, those of a section with a dot (`performance.max-txn-ttl`). Global
-    variables are set by SQL. `status_port` answers TiDB's HTTP requests, unless the option `status.report-status` is
-    `false`.
+    It has no binlog; `testing.tidb_history` reads the history of its rows. Options are items of TiDB's configuration
+    file, items of a section with a dot (`performance.max-txn-ttl`). Global variables are set by SQL. `status_port`
+    answers TiDB's HTTP requests, unless the option `status.report-status` is `false`.
     """
 
     product = "TiDB"
@@ -117,7 +117,7 @@ class TidbServer(ThrowawayServer):
 
 
 class _Fresh(TidbServer):
-    """A server that creates its system tables itself, in an empty folder."""
+    """A TiDB server that creates its system tables itself, in an empty folder."""
 
     def _template(self) -> Path:
         return template("tidb-empty", None, lambda fresh: None)

@@ -27,7 +27,7 @@ _KINDS = {"small": 60, "several_tables": 15, "key_change": 8, "rollback": 8, "sa
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """The tables to create and the work to do.
+    """The plan of a workload: the tables to create and the work to do on them.
 
     Tables are named `<schema>_<i>`.`<table>_<j>`. With `disjoint_ids` no two shards ever use the same id, so that they
     can be merged into one table unchanged; without, every shard counts 1, 2, 3, as auto-increment does.
@@ -56,7 +56,7 @@ class WorkPlan:
 
 @dataclass(slots=True)
 class WorkReport:
-    """The work so far. `kinds` counts committed transactions by kind, plus `contention` and `duplicate`."""
+    """The work done so far. `kinds` counts committed transactions by kind, plus `contention` and `duplicate`."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     statements: int = 0
@@ -68,7 +68,7 @@ class WorkReport:
 
 
 class Workload:
-    """Creates the tables of a plan on a server and works on them with `plan.threads` threads.
+    """A workload of `plan.threads` threads, which creates the tables of a plan on a server and changes their rows.
 
     Call `create`, perhaps `fill`, then `run` (blocks) or `start` … `stop`. A thread's failure is raised by `stop`.
     """

@@ -24,10 +24,10 @@ from unshard.transform.pattern import Pattern
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """True if a name passes the list, and which rule decides.
+    """The decision whether a name passes the list, and the rule that decides.
 
-    `rule` is a list and the place in it (`do-dbs[0]`), the list alone where nothing in it matched, `system schema`,
-    `online DDL`, or "" where no list applies; `pattern` is the one that matched there.
+    `rule` is a list and the index in it (`do-dbs[0]`), the list alone where nothing in it matched, `system schema`,
+    `online DDL`, or "" where no list applies; `pattern` is the pattern that matched there.
     """
 
     passes: bool
@@ -46,7 +46,7 @@ _NOT_IN_TABLES = Passage(False, "do-tables")
 
 
 class BlockAllowList:
-    """The block-allow list of one source. Pure and picklable. It keeps no answers; callers may."""
+    """The block-allow list of one source. Pure and picklable. It caches no results; callers may."""
 
     __slots__ = ("_do_schemas", "_do_tables", "_ignore_schemas", "_ignore_tables", "_online")
 

@@ -17,7 +17,7 @@ _INSTANCE_BITS, _SCHEMA_BITS, _TABLE_BITS = 4, 7, 8
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """A part of the high bits: `number` in `bits` bits, the lowest of them `shift` above the lowest of the id."""
+    """A part of the high bits of a `partition id`: `number` in `bits` bits, shifted left by `shift` in the id."""
 
     part: str
     bits: int
@@ -26,7 +26,7 @@ class SourcePart:
 
 
 class ColumnMapper:
-    """The column mappings of one source. Pure and picklable. It keeps no answers; callers may."""
+    """The column mappings of one source. Pure and picklable. It caches no results; callers may."""
 
     __slots__ = ("_case_sensitive", "_choice", "_rules")
 

@@ -36,10 +36,10 @@ _COUNTED = frozenset({"char", "varchar"})
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """The mapping of one table: `target_column` becomes what `rule` makes of the value of `source_column`.
+    """The mapping of one table: `rule` computes the value of `target_column` from that of `source_column`.
 
-    That is `source_bits` and the value, or `prefix`, the value and `suffix`. `limit` is how many characters (bytes,
-    where `in_bytes`) the target's column takes, 0 where the server checks it.
+    The result is `source_bits` combined with the value, or `prefix`, the value and `suffix` joined. `limit` is how many
+    characters (bytes, where `in_bytes`) the target's column can store, 0 where the server checks it.
     """
 
     rule: str

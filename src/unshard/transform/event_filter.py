@@ -32,9 +32,9 @@ _Key = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The fate of an event that isn't simply taken, and the rule that decides it: `filters.no-delete`.
+    """The decision on an event that is ignored or is an error, with the rule that decides, such as `filters.no-delete`.
 
-    `says` is the rule's own action, `by` the key of it that decides.
+    `says` is the rule's own action, `by` the key of the rule that decides.
     """
 
     action: Literal["Ignore", "Error"]
@@ -78,7 +78,7 @@ class _Rule:
 
 
 class EventFilter:
-    """The event filters of one source in one task. Pure and picklable. It keeps no answers; callers may."""
+    """The event filters of one source in one task. Pure and picklable. It caches no results; callers may."""
 
     __slots__ = ("_rules",)
 

@@ -38,7 +38,7 @@ _UNIQUE = re.compile(rf"(?<=\n)  (?:PRIMARY KEY|UNIQUE KEY {_NAME}) \({_PART}(?:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The value that route `rule` takes from the names of one source table for a column of the target."""
+    """The value of a target column that route `rule` extracts from the names of one source table."""
 
     rule: str
     column: str

@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 
 
 class OnlineTablePart(StrEnum):
-    """The parts that a table has in an online schema change: the real table, its ghost, a leftover to be dropped."""
+    """The role of a table in an online schema change: the real table, its ghost, or a leftover to be dropped."""
 
     REAL = "real"
     GHOST = "ghost"
@@ -26,7 +26,7 @@ class OnlineTablePart(StrEnum):
 
 
 class TableClassification(NamedTuple):
-    """The part that a table is, the real table that it belongs to, and the rule that decides it.
+    """The role of a table in an online schema change, the real table that it belongs to, and the rule that decides it.
 
     A real table belongs to itself.
     """
@@ -38,7 +38,7 @@ class TableClassification(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OnlineTables:
-    """The compiled rules; without any, every table is a real one. Pickles."""
+    """The compiled rules that recognize ghost tables and leftovers. Without rules every table is real. Picklable."""
 
     ghosts: tuple[re.Pattern[str], ...] = ()
     trash: tuple[re.Pattern[str], ...] = ()

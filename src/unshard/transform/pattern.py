@@ -18,7 +18,7 @@ from unshard.model.table import TableName
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled pattern. Pickles. A wildcard has to match the whole name, `~regex` any part of it."""
+    """A compiled pattern. Picklable. A wildcard has to match the whole name, `~regex` any part of it."""
 
     text: str
     case_sensitive: bool
@@ -56,7 +56,7 @@ def _ranges(token: OneOf) -> str:
 
 
 class PatternRule(Protocol):
-    """A rule of the task file with the two patterns that routes and column mappings share."""
+    """A rule of the task file with a schema pattern and a table pattern, as routes and column mappings have them."""
 
     @property
     def schema_pattern(self) -> str:
@@ -69,7 +69,7 @@ class PatternRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The rule for a table: one with a table pattern (`of_table`), or its schema's.
+    """The rule that applies to a table: one with a table pattern (`of_table`), or its schema's.
 
     `behind` are the schema rules that match too but have no effect.
     """

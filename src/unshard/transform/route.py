@@ -13,7 +13,7 @@ from unshard.transform.pattern import Chosen, RulePatterns
 
 
 class Router:
-    """The routes of one source. Pure and picklable. It keeps no answers; callers may."""
+    """The routes of one source. Pure and picklable. It caches no results; callers may."""
 
     __slots__ = ("_choice", "_rules")
 

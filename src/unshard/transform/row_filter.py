@@ -18,7 +18,7 @@ from unshard.model.table import Table
 
 
 class RowFilter(Protocol):
-    """One rule for one source table. Frozen, picklable, pure."""
+    """A rule that excludes rows of one source table. Frozen, picklable, pure."""
 
     @property
     def rule(self) -> str:
@@ -48,7 +48,7 @@ _IMAGES: Mapping[str, tuple[Op, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventRowFilter:
-    """The row events of one table that one rule leaves out; a `RowFilter`."""
+    """The row filter of one event filter rule, which excludes the row events of these kinds from one table."""
 
     rule: str
     events: tuple[str, ...]

@@ -21,7 +21,7 @@ from unshard.transform.route import Router
 
 
 class TableFilter:
-    """Rules in order; the last one that matches decides. Pure."""
+    """A table filter: rules in order, of which the last one that matches decides. Pure."""
 
     __slots__ = ("_rules",)
 
@@ -93,16 +93,16 @@ def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:
 
 @dataclass(frozen=True, slots=True)
 class SourceRules:
-    """One source's rules. Pure. They keep no answers; callers may.
+    """One source's rules. Pure. They cache no results; callers may.
 
     Args:
         online: recognizes the helper tables of online DDL.
-        allow: the tables that are loaded and followed.
-        dumped: the tables that are dumped, each with what decides.
+        allow: selects the tables that are loaded and replicated.
+        dumped: returns whether a table is dumped, with the rule that decides.
         router: the routes and extracted columns.
         mapper: the column mappings.
         events: the event filters.
-        collations: by collation of the source, the one that the user wants on a TiDB target in its place.
+        collations: by collation of the source, the collation that the user wants on a TiDB target in its place.
     """
 
     source: str

@@ -31,7 +31,10 @@ _LONGEST_REST = 10.0
 
 @dataclass(slots=True)
 class FirstFindings:
-    """The outcome of a first look. `statuses` are of source tables: name, target, stage and message."""
+    """The findings of a first look at changed keys.
+
+    `statuses` are those of source tables: name, target, stage and message.
+    """
 
     pending: list[PendingKey] = field(default_factory=list)
     statuses: list[tuple[TableName, TableName, str, str]] = field(default_factory=list)
@@ -40,7 +43,7 @@ class FirstFindings:
 
 @dataclass(frozen=True, slots=True)
 class _Ordered:
-    """The order for a task, with the table that it is about."""
+    """A comparison order for a Spark task, with the table that it is for."""
 
     table: KeyReportTable
     order: ChangedOrder
@@ -48,7 +51,10 @@ class _Ordered:
 
 @dataclass(slots=True)
 class FirstLook:
-    """Looks at changed keys for the first time. Used by the validator's thread. `lags`: whether the sync lags."""
+    """The first comparison of changed keys. Used by the validator's thread.
+
+    `lags` tells whether the sync lags.
+    """
 
     tables: ValidatedTables
     run: RunTasks

@@ -49,9 +49,9 @@ _BY_VALUE = 1
 
 @dataclass(slots=True)
 class LoadedRows:
-    """Compares loaded rows. Used by the validator's thread.
+    """The comparison of loaded rows. Used by the validator's thread.
 
-    `shared`: other sources have rows of the same tables. `listed`: the tables are on record.
+    `shared`: other sources have rows of the same target tables. `listed`: the tables to compare are on record.
     """
 
     tables: ValidatedTables

@@ -35,11 +35,16 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class JudgedKey:
-    """A key that is settled. `error`: its row differs; without one the row is right, or can't be judged.
+    """A key that is settled, with the verdict on its row.
 
-    `known` is the error on record that it was looked at again for. `asks`: only the target has the row, and another
-    source may have it. `questions` are those of others that are answered by it, with `answer`; `own`: whether it
-    was looked at for anything else. `also` are records of the same key by other tables of the source.
+    Args:
+        error: its row differs; without an error the row is right, or can't be judged.
+        known: the error on record for which it was checked again.
+        asks: only the target has the row, and another source may have it.
+        own: whether it was checked for anything else than the questions of other sources.
+        questions: the questions of other sources that it answers.
+        answer: the answer to these questions.
+        also: the records of the same key by other tables of the source.
     """
 
     pending: PendingKey
@@ -55,7 +60,10 @@ class JudgedKey:
 
 @dataclass(slots=True)
 class _OpenKey:
-    """`confirmed`: all other sources have answered that they lack the row. `also` as of JudgedKey, by table."""
+    """A key that is not settled yet.
+
+    `confirmed`: all other sources have answered that they lack the row. `also` is as in JudgedKey, by table.
+    """
 
     pending: PendingKey
     known: RowError | None = None
@@ -71,7 +79,7 @@ class _OpenKey:
 
 @dataclass(slots=True)
 class Judge:
-    """Holds the keys that are not settled yet. Used by the validator's thread.
+    """The judge of the keys that are not settled yet, which checks them until they are. Used by the validator's thread.
 
     `alone`: no other source of the task has rows of the same target tables.
     """

@@ -14,9 +14,10 @@ from unshard.validation.validator import ValidationReading, Validator
 
 @dataclass(slots=True)
 class OnDemandValidator:
-    """`begin` and `end` are called by the subtask's thread, the other methods by any.
+    """The validator of a subtask, which is created when it is first needed.
 
-    `recorded` asks the target whether a verb has started the validation. Raises TargetError.
+    `begin` and `end` are called by the subtask's thread, the other methods by any. `recorded` asks the target whether a
+    verb has started the validation, and raises TargetError.
     """
 
     build: Callable[[], Validator]

@@ -24,9 +24,9 @@ GONE = "not validated: the source has no such table any more"
 
 @dataclass(frozen=True, slots=True)
 class ValidatedTable:
-    """A target table with the source's tables that go into it, or the reason why it can't be compared.
+    """A target table with the source's tables that are routed to it, or the reason why it can't be compared.
 
-    `note` names columns that are left out.
+    `note` names columns that are not compared.
     """
 
     table: ComparedTable | None
@@ -42,9 +42,10 @@ class ValidatedTable:
 
 @dataclass(slots=True)
 class ValidatedTables:
-    """Plans by target table. `version` counts the statements that were applied; after one all plans are made anew.
+    """The comparison plans of the target tables, made when they are first needed.
 
-    `fast`: only whether rows are there is compared.
+    `version` returns the number of statements that were applied; when it changes, all plans are made anew. `fast`: only
+    the existence of rows is compared.
     """
 
     side: SourceSide

@@ -60,9 +60,10 @@ ERRORS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ValidationReading:
-    """One reading of the validator. `pending` counts the keys that are not settled.
+    """The status of the validator at one moment.
 
-    `errors` are new, ignored and resolved ones. `fault` is why it does not run, or the error of its last round.
+    `pending` counts the keys that are not settled, `errors` the new, ignored and resolved errors. `fault` is why the
+    validator does not run, or the error of its last round.
     """
 
     state: ValidationState
@@ -83,10 +84,11 @@ class FailedPart:
 
 @dataclass(slots=True)
 class Validator:
-    """`begin`, `look` and `end` are called by the subtask's threads, `reading` by any; the rest is its own thread's.
+    """The continuous validator of one source, with a thread of its own.
 
-    `version` counts the statements that the sync has applied. `slots` are the tasks that Spark runs at once, of which
-    it takes half at most. `others` are the task's other sources.
+    `begin`, `look` and `end` are called by the subtask's threads, `reading` by any; all else runs in the validator's
+    thread. `version` returns the number of statements that the sync has applied. `slots` is the number of tasks that
+    Spark runs at once, of which the validator takes half at most. `others` are the task's other sources.
     """
 
     source: str

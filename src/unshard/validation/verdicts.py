@@ -35,7 +35,7 @@ _UNASKED = (
 
 @dataclass(slots=True)
 class Verdicts:
-    """Writes the validator's records. Used by the validator's thread. `others` are the task's other sources."""
+    """The writer of the validator's records. Used by the validator's thread. `others` are the task's other sources."""
 
     source: str
     target: Endpoint

@@ -22,9 +22,9 @@ _BLOCK_BYTES = 1 << 20
 
 
 class AuditLog:
-    """An append-only file, made for this user alone; one that was renamed is begun anew. Thread-safe.
+    """The audit log in an append-only file, which only this user may read. Thread-safe.
 
-    Without a file the lines go to the process's log.
+    A file that was renamed is begun anew. Without a file the lines go to the process's log.
     """
 
     def __init__(self, file: str) -> None:

@@ -52,7 +52,10 @@ def needs(role: Role, by_body: Callable[[bytes], Role] | None = None) -> Callabl
 
 
 class GuardedRoute(APIRoute):
-    """A route that knows the role it needs. `APIRouter(route_class=GuardedRoute)` where a router is made apart."""
+    """A route that checks the caller's role and the request's body, and writes audit records.
+
+    A router outside of `guarded_app` is made with `APIRouter(route_class=GuardedRoute)`.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, with checks of the caller's role and of the body before it, and with audit records."""

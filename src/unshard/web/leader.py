@@ -28,9 +28,9 @@ _KEPT = ("content-type", "accept")
 
 
 class LeaderRoute(GuardedRoute):
-    """A guarded route whose request goes to the leader where this master is not it (CLUSTER-002).
+    """A guarded route that forwards a request to the leader if this master is not the leader (CLUSTER-002).
 
-    `app.state.clients` gives the client of an address, `app.state.election` who leads. A request is passed on once:
+    `app.state.clients` gives the client of an address, `app.state.election` the leader. A request is passed on once:
     while the lease moves from one master to another, both may take the other for the leader.
     """
 

@@ -30,7 +30,7 @@ _MISFIT = "CLUSTER-059"
 
 
 class HttpMasterLink:
-    """`MasterLink` to the masters at `addresses` (HOST:PORT). Any thread may call it."""
+    """A `MasterLink` over HTTP, to the masters at `addresses` (HOST:PORT). Any thread may call it."""
 
     def __init__(self, addresses: Sequence[str], security: LinkSecurity) -> None:
         self._known = tuple(addresses)
@@ -119,7 +119,7 @@ IDLE_SECONDS = 1800.0
 
 
 class HttpWorkerLink:
-    """A `WorkerLink`. Raises ClusterError CLUSTER-039 where the worker doesn't answer or refuses."""
+    """A `WorkerLink` over HTTP. Raises ClusterError CLUSTER-039 where the worker doesn't answer or refuses."""
 
     def __init__(self, addr: str, client: httpx.Client, seconds: float) -> None:
         self._addr, self._client, self._seconds = addr, client, seconds
@@ -196,7 +196,10 @@ class HttpWorkerLink:
 
 
 class WorkerLinks:
-    """Links by address, each with a client of its own that is kept while it is used. Call it; `close` ends them."""
+    """The links to workers by address, each with a client of its own that is kept while it is used.
+
+    Call it with an address to get the link; `close` closes all clients.
+    """
 
     def __init__(
         self, security: LinkSecurity, scheme: str, seconds: float, monotonic: Callable[[], float] = time.monotonic

@@ -18,7 +18,7 @@ from unshard.web.guard import GuardedRoute, needs
 
 
 class LogLevelName(BaseModel):
-    """`debug`, `info`, `warn` or `error`."""
+    """The level of a process's log: `debug`, `info`, `warn` or `error`."""
 
     model_config = ConfigDict(extra="forbid")
 

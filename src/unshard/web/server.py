@@ -36,7 +36,11 @@ BODY_SECONDS = 30.0
 
 
 class Bounded:
-    """ASGI: answers 413, 408 and 504 in place of what would not end. Bodies are bounded as they are read."""
+    """An ASGI layer that limits the length and time of requests.
+
+    It answers 413 to a body that is too long, 408 to a body that comes too slowly, and 504 where the answer takes too
+    long. A body is checked while it is read.
+    """
 
     def __init__(self, app: ASGIApp, *, max_bytes: int, request_seconds: float) -> None:
         self._app = app
@@ -128,11 +132,11 @@ _IDLE_SECONDS = 30
 
 
 class WebServer:
-    """One listening process, or one of several listeners in it. The port is taken by the constructor.
+    """An HTTP server on one address; a process may have several. The constructor binds the port.
 
-    `addr` is HOST:PORT; no host is every address of the machine, port 0 any that is free. Refused: an address that
-    others can reach where neither tokens nor client certificates say who may call, and an application with a route
-    that states no role (RuntimeError: that is a bug of ours). `address` is HOST:PORT with the port that was taken.
+    `addr` is HOST:PORT; no host is every address of the machine, port 0 any that is free. `address` is HOST:PORT with
+    the port that was bound. The constructor refuses an address that others can reach where neither tokens nor client
+    certificates identify callers, and an application with a route that states no role (RuntimeError: a bug of ours).
     """
 
     def __init__(self, app: FastAPI, config: ListenerConfig, addr: str) -> None:
@@ -205,7 +209,7 @@ class WebServer:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server on our socket, with bounds for TLS handshakes."""
+    """uvicorn's server on our socket, with time limits for TLS handshakes."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
@@ -228,7 +232,7 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """One connection: closed when too many are open, or when a request's head does not come to its end in time."""
+    """One HTTP connection. It is closed when too many are open, or when a request's head takes too long to arrive."""
 
     def __init__(self, *args: Any, most: int, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -302,7 +306,10 @@ def _listen(addr: str, config: ListenerConfig) -> tuple[socket.socket, bool]:
 
 
 class _NoBugs(logging.Filter):
-    """An endpoint's bug has been told (`guard`), without what its exception says: that may quote the caller."""
+    """A log filter that drops records with an exception.
+
+    An endpoint's bug has been logged by `guard`, without the exception's text, which may quote the caller.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not record.exc_info

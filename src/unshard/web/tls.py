@@ -24,9 +24,10 @@ _OLDEST = ssl.TLSVersion.TLSv1_2
 
 
 class FollowingContext(ssl.SSLContext):
-    """A context that hands each new connection to one made of the files as they are now.
+    """An SSL context that reloads its files: each new connection uses a context made of the files as they are now.
 
-    `make` builds it and may raise OSError (SSLError is one); the first time that ends in ClusterError CLUSTER-052.
+    `make` builds that context and may raise OSError (SSLError is one); the first time that ends in ClusterError
+    CLUSTER-052.
     """
 
     def __new__(cls, *args: Any) -> FollowingContext:
@@ -127,7 +128,10 @@ _ONE_WORD = re.compile(r"[!-~]+")
 
 
 class _TokenAuth(httpx.Auth):
-    """Shows the token, as it is at that moment. Raises ConfigError CONFIG-004 and ClusterError CLUSTER-095."""
+    """HTTP authentication with the token of the settings, which is read again for each request.
+
+    Raises ConfigError CONFIG-004 and ClusterError CLUSTER-095.
+    """
 
     def __init__(self, security: LinkSecurity) -> None:
         self._reference = security.token

@@ -33,9 +33,9 @@ _AS = "unshard-as"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a request. `role` None: there is no file of tokens, so every role.
+    """The caller of a request.
 
-    `via`: the master that forwarded it.
+    `role` None: there is no file of tokens, so the caller has every role. `via`: the master that forwarded the request.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Caller:
 
 
 class Access:
-    """The callers of a file of tokens, which is read again when it has changed.
+    """The callers in a file of tokens, which is read again when it has changed.
 
-    A changed file that can't be read leaves the last good one in force. The constructor raises ConfigError 001 to 003.
+    If a changed file can't be read, the last good one stays in force. The constructor raises ConfigError 001 to 003.
     """
 
     def __init__(self, file: str) -> None:
@@ -105,10 +105,10 @@ class Access:
 
 
 class Authenticated:
-    """ASGI: lets known callers in and puts their `Caller` into the scope; others get 401, whatever they ask for.
+    """An ASGI layer that lets known callers in and puts their `Caller` into the scope.
 
-    Without a file of tokens everyone that gets through is let in, but for requests that a web page of another site
-    makes a browser send: they carry an `Origin`, or a `Host` that is not ours.
+    All others get 401, whatever they ask for. Without a file of tokens every request is let in, except those that a web
+    page of another site makes a browser send: they carry an `Origin`, or a `Host` that is not ours.
     """
 
     def __init__(self, app: ASGIApp, access: Access | None, *, loopback: bool) -> None:

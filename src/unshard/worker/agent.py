@@ -45,9 +45,10 @@ FIRST_BEAT_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Agent:
-    """`run` is the worker's life, in one thread; the methods of `WorkerLink` may be called by any other.
+    """The worker of a cluster.
 
-    `leaves`: whether the master outlives it, and is to hear that it stops.
+    `run` is called by one thread and lasts as long as the worker; the methods of `WorkerLink` may be called by any
+    other. `leaves`: the master keeps running when the worker stops, and is to be told that it stops.
     """
 
     addr: str

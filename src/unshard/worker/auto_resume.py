@@ -74,10 +74,10 @@ def numbers_of(cause: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The state of auto-resume for one subtask or relay; the master stores it over the life of a worker.
+    """The state of auto-resume for one subtask or relay; the master stores it so that it survives the worker.
 
-    `step` counts the waits so far, less those rolled back; `due` is when it goes on, None where nothing waits;
-    `since` is when the last error came, or a step was rolled back.
+    `step` counts the waits so far, less those rolled back; `due` is the time of the next resumption, None where nothing
+    waits; `since` is when the last error came, or a step was rolled back.
     """
 
     step: int = 0

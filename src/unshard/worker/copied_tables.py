@@ -18,7 +18,10 @@ from unshard.model.table import TableName
 
 @dataclass(slots=True)
 class CopiedTables:
-    """One subtask's tables as they were reported last. `route` gives the target of a table. Any thread may ask."""
+    """The full-load progress of one subtask's tables, as it was last reported. Any thread may ask.
+
+    `route` gives the target of a table.
+    """
 
     route: Callable[[TableName], TableName]
     _life: str = field(default_factory=lambda: token_hex(8))

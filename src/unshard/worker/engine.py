@@ -29,9 +29,9 @@ The first large batch does not wait for it then, and settings with which it can'
 
 @dataclass(slots=True)
 class Engine:
-    """Gives every subtask of the process the same session. Any thread may call it; `close` ends Spark.
+    """The Spark session of a process, which all of its subtasks share. Any thread may call it; `close` ends Spark.
 
-    `log_file` takes what Spark and its JVM print. Once `stop` is set no session is started: who asks for one gets
+    `log_file` gets the output of Spark and its JVM. Once `stop` is set no session is started: a request for one raises
     EngineError `NOT_STARTED`. `tell` is called with a line when Spark starts; `warn` with the error of a start in the
     background.
     """

@@ -24,7 +24,7 @@ MOST_TASKS = 100
 
 @dataclass(slots=True)
 class FigureRing:
-    """The points of each task. `keep` is called by the agent's thread, `told` by any."""
+    """The figures of each task over the last two hours. `keep` is called by the agent's thread, `told` by any."""
 
     _points: dict[str, deque[FigurePoint]] = field(default_factory=dict)
     _due: float = 0.0

@@ -33,7 +33,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class SubtaskSeen:
-    """One task on the worker's source, as it is now."""
+    """The present state of one task on the worker's source."""
 
     task: str
     source: str
@@ -43,7 +43,7 @@ class SubtaskSeen:
 
 @dataclass(frozen=True, slots=True)
 class RelaySeen:
-    """A source's relay as it is now, and the folder that it writes to."""
+    """The present state of a source's relay, with the folder that it writes to."""
 
     source: str
     status: RelayUnitStatus

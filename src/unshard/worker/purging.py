@@ -24,7 +24,10 @@ PURGED_FILES, PURGED_BYTES = "unshard_relay_purged_files_total", "unshard_relay_
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """The subtasks on a source: those that its worker has, and those that are stopped until they are started again."""
+    """The subtasks that read a source's relay log.
+
+    `at_work` are those that its worker runs; `progress` those that are stopped until they are started again.
+    """
 
     at_work: Sequence[SubtaskConfig] = ()
     progress: Sequence[SubtaskConfig] = ()
@@ -32,10 +35,10 @@ class Followers:
 
 @dataclass(slots=True)
 class Purger:
-    """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`.
+    """The purge of a source's relay log, by hand or by the clock. Any thread may call `purge`, one thread `tick`.
 
-    `followers` returns the subtasks. It is asked once no reader can join any more: one that is not there yet
-    joins when the purge is over, and finds the remaining files.
+    One purge runs at a time. `followers` returns the subtasks. It is called when no further reader can join any more; a
+    new reader joins when the purge is over, and finds the remaining files.
     """
 
     _looked: float = field(default_factory=time.monotonic)

@@ -33,7 +33,10 @@ def understood(kind: type[Config], form: dict[str, Any], source: str) -> Config:
 
 @dataclass(frozen=True, slots=True)
 class RefusedSubtask:
-    """A subtask of which nothing runs here; the worker that reads its order lets it go on at once."""
+    """A subtask that does not run because this worker can't read its order.
+
+    A worker that can read the order resumes the subtask at once.
+    """
 
     order: SubtaskOrder
     error: ProcessError

@@ -39,7 +39,10 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 
 @dataclass(slots=True)
 class SharedRelay:
-    """The relay of one source. All methods may be called by any thread. `purging`: locked while files are deleted."""
+    """The relay of one source, shared by its subtasks. All methods may be called by any thread.
+
+    `purging` is locked while files are deleted.
+    """
 
     source: SourceConfig
     folder: Path
@@ -195,7 +198,7 @@ class SharedRelay:
 
 @dataclass(slots=True, eq=False)
 class RelayReader:
-    """A subtask's sight of the shared relay: what `SubtaskRelay` asks for. Used by one thread, `status` by any."""
+    """A subtask's access to the shared relay, as a `SubtaskRelay`. Used by one thread, `status` by any."""
 
     shared: SharedRelay
     _begin: Location | None

@@ -43,9 +43,9 @@ def builder(spark: Callable[[SparkConfig], LazySession]) -> Build:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The means of a worker for whatever source it serves.
+    """The settings and functions of a worker that do not depend on the source that it serves.
 
-    `build` makes a subtask, on the relay that it shares; `relay_dir` overrides the one of the source's file,
+    `build` makes a subtask, on the relay that it shares; `relay_dir` overrides the directory in the source's file;
     `resumes`: whether auto-resume works at all.
     """
 
@@ -58,9 +58,10 @@ class Means:
 
 @dataclass(slots=True)
 class SourceWorker:
-    """`obey`, `tick` and `close` are called by the agent's thread, `report` and `briefs` by any.
+    """The worker's part for one source: the shared relay, and a subtask for each task of the source.
 
-    `order` is the last that it was given; `changed` is called when a stage has changed.
+    `obey`, `tick` and `close` are called by the agent's thread, `report` and `briefs` by any. `order` is the last order
+    from the master; `changed` is called when a stage has changed.
     """
 
     order: SourceOrder

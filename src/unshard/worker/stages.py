@@ -25,7 +25,7 @@ from unshard.api.status import Stage
 
 
 class StageEvent(Enum):
-    """The requests to a unit (`RUN` to `STOP`), and the events of a unit (the rest)."""
+    """An event of a subtask: a request to its units (`RUN` to `STOP`), or an event in one of them (the others)."""
 
     RUN = "run"
     PAUSE = "pause"

@@ -34,9 +34,10 @@ OTHER_DUMP = "LOAD-008"
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """Reads the progress of one source's subtask, on both servers and on disk. `meta_start` is what the user gave.
+    """The start point of one source's subtask, read from both servers and the disk.
 
-    `route` gives the targets of tables whose load overwrites rows; None: a second row of a key stops it.
+    `meta_start` is the location that the user gave. `route` gives the targets of tables whose load overwrites rows;
+    None: a second row of a key stops the load.
     """
 
     source: str

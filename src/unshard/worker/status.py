@@ -13,9 +13,10 @@ from unshard.validation.validator import ValidationReading
 
 @dataclass(frozen=True, slots=True)
 class WaitingSubtask:
-    """A subtask that an error has paused and that goes on by itself: what it waits to pass, since when, until when.
+    """A subtask that an error has paused and that resumes by itself.
 
-    `since` is when the first of the errors came that nothing has worked between; both times are UTC.
+    `error` is the error; `since` is when the first of the errors came after which no run has made progress; `until` is
+    when the subtask resumes. Both times are UTC.
     """
 
     error: str
@@ -25,14 +26,19 @@ class WaitingSubtask:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskStatus:
-    """One reading of one source's subtask. `progress` is there while it dumps or loads, `sync` while it follows.
+    """The status of one source's subtask at one moment.
 
-    `upstream` is how far the source was when it was asked last; None: it can't be.
-    `backlog_at_least`: the source may have more, because its relay has to catch up itself.
-    `copied` are the dump and the load of this run that are over, each as it ended.
-    `note` says what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
-    `waits` is there while it waits for an error to pass, `validation` where its rows are validated.
-    `waited` is the newest of these waits, also when it is over: it may be shorter than the time between two readings.
+    Args:
+        progress: the progress of a dump or load, while one runs.
+        sync: the figures of the sync, while it runs.
+        backlog_at_least: the source may have more, because the relay itself has to catch up.
+        upstream: the source's position when it was asked last; None: it can't be asked.
+        note: an exceptional state (the relay reconnects, a step waits in the target), else empty.
+        copied: the dump and the load of this run that are over, each with its last status.
+        waits: the wait for an error to pass, during such a wait.
+        waited: the newest of these waits, also when it is over: a wait may be shorter than the time between two
+            readings.
+        validation: the status of the validation, where the rows are validated.
     """
 
     source: str

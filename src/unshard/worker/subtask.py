@@ -43,7 +43,7 @@ from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 
 class SubtaskRelay(Relay, Protocol):
-    """The relay as a subtask has it: a unit of its own, or one that it shares."""
+    """The relay as a subtask uses it: a relay unit of its own, or a shared one."""
 
     @property
     def expected(self) -> str | None:
@@ -69,9 +69,10 @@ class SubtaskRelay(Relay, Protocol):
 class Subtask:
     """The chain of units for one source. `run` is called by one thread, `status` by one other.
 
-    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first.
-    `copies` once it has entered the dump or the load: the dump is on this worker's disk. While `alone` it doesn't claim
-    the source again, whoever has it by now. `since` (monotonic) and `entered` (UTC): when it came to its unit.
+    Units that the mode doesn't have are None. `worked` is the last unit that was entered, "" before the first.
+    `copies`: the dump or the load has been entered, so the dump is on this worker's disk. While `alone` it doesn't
+    claim the source again, whoever has claimed it by now. `since` (monotonic) and `entered` (UTC): when the present
+    unit was entered.
     """
 
     source: str

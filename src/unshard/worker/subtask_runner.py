@@ -36,9 +36,10 @@ WAIT_ON_STOP_SECONDS = 10.0
 
 @dataclass(slots=True)
 class SubtaskRunner:
-    """`obey`, `tick` and `close` are called by the agent's thread, everything else by any; `changed` by any thread.
+    """The runner of one subtask in a thread, by the master's orders.
 
-    `fault` is what its last run has failed with. With `resumes` false nothing is resumed but by a human.
+    `obey`, `tick` and `close` are called by the agent's thread, everything else by any; `changed` by any thread.
+    `fault` is the error with which the last run failed. With `resumes` false only a human resumes the subtask.
     """
 
     order: SubtaskOrder

@@ -30,7 +30,7 @@ Seen = TypeVar("Seen")
 
 @dataclass(slots=True)
 class _Watch(Generic[Seen]):
-    """The last answer of a server. Any thread may look."""
+    """A cache of the last answer of a server, which is asked in the background. Any thread may read it."""
 
     endpoint: Endpoint = field(repr=False)
     _seen: Seen | None = field(default=None, init=False)
@@ -67,7 +67,7 @@ class _Watch(Generic[Seen]):
 
 @dataclass(slots=True)
 class UpstreamWatch(_Watch[Upstream]):
-    """The source's newest position as last seen. While the source is out of reach it knows nothing."""
+    """The source's newest position, as it was last seen; unknown while the source is out of reach."""
 
     def _look(self) -> Upstream | None:
         try:

@@ -21,7 +21,7 @@ from unshard.target.prepared_xa import PreparedXa
 
 @dataclass(frozen=True, slots=True)
 class FileLog:
-    """Binlog files of one server in one folder, as a `sync.source_log.reader.Log`.
+    """The binlog files of one server in one folder, as a `sync.source_log.reader.Log`.
 
     With `only`, the log is that one file.
     """

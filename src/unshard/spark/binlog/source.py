@@ -125,7 +125,7 @@ class _RangeReader:
 
 
 class BinlogReader(_RangeReader, DataSourceReader):  # type: ignore[misc]
-    """Reads everything that is there now, once."""
+    """The reader of everything that the log has when a query begins."""
 
     def partitions(self) -> Sequence[FileRange]:
         """Return the ranges of the log from the start position to its present end."""
@@ -139,7 +139,10 @@ class BinlogReader(_RangeReader, DataSourceReader):  # type: ignore[misc]
 
 
 class BinlogStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Follows the log as it grows. An offset is a position: `{"file": "mysql-bin.000003", "offset": 1234}`."""
+    """The reader that follows the log as it grows.
+
+    An offset is a position: `{"file": "mysql-bin.000003", "offset": 1234}`.
+    """
 
     _limit: Position | None = None
 

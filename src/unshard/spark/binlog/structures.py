@@ -28,9 +28,9 @@ _NEEDED = frozenset({"signs", "charsets"})
 
 @dataclass(frozen=True)
 class Structures:
-    """The structures of one reader.
+    """The table structures by which one reader decodes rows.
 
-    `known` are the server's, None without a server. `only` is the one table to read, None for all.
+    `known` are the server's structures, None without a server. `only` is the one table to read, None for all.
     """
 
     only: TableName | None

@@ -34,7 +34,7 @@ Seqs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRows:
-    """The rule of step *filter* that excludes changes by number (a `transform.event_filter.RowFilter`)."""
+    """The row filter that excludes changes by their numbers in the log (a `transform.event_filter.RowFilter`)."""
 
     seqs: Seqs
     rule: str = OPERATOR
@@ -51,7 +51,7 @@ class LeftOutRows:
 
 @dataclass(frozen=True, slots=True)
 class ExclusionEpoch:
-    """Changes that are excluded from the time when `base` chunks of each partition were applied."""
+    """Changes that are excluded once the first `base` chunks of each partition were applied."""
 
     seqs: Seqs
     base: tuple[int, ...]

@@ -26,9 +26,9 @@ _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 @dataclass(frozen=True, slots=True)
 class KeyReportTable:
-    """A source table of a report. `key` are the target's columns that name a row; none: it has no such key.
+    """A source table of a report, with the number of its changes by kind, as far as they are in this report.
 
-    The other figures count row changes, as far as they are in this report.
+    `key` are the target's columns that identify a row; it is empty for a table without such a key.
     """
 
     source: TableName
@@ -53,7 +53,10 @@ class KeyReportTable:
 
 @dataclass(frozen=True, slots=True)
 class KeyReport:
-    """Changed keys of some tables; `data` has them in Arrow's form, compressed, each with its table's number."""
+    """The changed keys of some tables.
+
+    `data` has the keys in Arrow's format, compressed, each with its table's number.
+    """
 
     tables: tuple[KeyReportTable, ...]
     keys: int

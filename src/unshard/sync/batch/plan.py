@@ -26,11 +26,12 @@ if TYPE_CHECKING:  # worker processes load this module and need nothing that rea
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bytes `start` to `end` of the relay file at `path`, whose binlog name is `file`.
+    """A byte range of a relay file, from `start` to `end`.
 
-    Changes in it are numbered from `seq_base`. `maps` are the offsets of TABLE_MAPs before `start` that its first rows
-    need. With a `part` the range is a part of one TRANSACTION_PAYLOAD. `carried` are the bytes themselves, by offset,
-    for tasks that can't read the file; empty for those that can.
+    `path` is where the file is, `file` its binlog name. Changes in the range are numbered from `seq_base`. `maps` are
+    the offsets of the TABLE_MAPs before `start` that its first rows need. With a `part` the range is a part of one
+    TRANSACTION_PAYLOAD. `carried` are the bytes themselves, by offset, for tasks that can't read the file; empty for
+    others.
     """
 
     path: str
@@ -63,20 +64,20 @@ class ConflictKey:
 
 @dataclass(frozen=True, slots=True)
 class TargetPlan:
-    """The way in which one target table is written.
+    """The plan for writing one target table.
 
     | field | what |
     |---|---|
     | `id` | the number of the target in the batch |
     | `columns` | the columns that are written |
-    | `key` | those by which a row is found; all columns where there is no key (`keyless`) |
+    | `key` | the columns by which a row is found; all columns where there is no key (`keyless`) |
     | `ordered` | all changes of the table are in one partition and keep their order |
     | `bytewise` | key columns whose text is compared byte by byte |
-    | `documents` | key columns that the target holds as JSON |
+    | `documents` | key columns that the target stores as JSON |
     | `doubles` | key columns that are FLOAT in the source and DOUBLE in the target |
     | `times` | written columns that the target may renew by itself with an UPDATE |
-    | `enums` | written columns that may hold an ENUM's error value |
-    | `zeros` | those of them with an empty member, with the error value's text instead (`mysql.types.zero_text`) |
+    | `enums` | written columns that may contain an ENUM's error value |
+    | `zeros` | those `enums` that have an empty member, with the error value's text instead (`mysql.types.zero_text`) |
     | `ties` | all unique keys, where the key alone doesn't decide which changes keep their order (step *causality*) |
     | `family` | ordered tables of one family, which foreign keys connect, keep their order among each other |
     | `locked_upserts` | the table has several unique keys, and an upsert finds an existing row by `key` first |
@@ -122,14 +123,19 @@ class TargetPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """An upstream table in a batch.
+    """The plan for an upstream table in a batch.
 
-    `mapping`: the column mapping of its rows. Its events before `after` are in the target already, by a later snapshot;
-    those from `until` on are not for the batch. `defaults`: by column, the SQL text that an INSERT uses for a column
-    that its row image lacks; known only in batches with such images. `filters` are asked in order, and the first that
-    drops a change is counted. `constants`: columns of the target with one value for all rows of the table; `kept` are
-    those that an UPDATE leaves as they are, because older rows may have other values. `documents` are columns of JSON
-    whose opaque values stop the task (step *documents*). `id` numbers the tables of a batch.
+    Args:
+        mapping: the column mapping of its rows.
+        after: its events before this position are in the target already, by a later snapshot.
+        defaults: by column, the SQL text that an INSERT uses for a column that its row image lacks; known only in
+            batches with such images.
+        filters: the row filters in order; a change is counted for the first filter that drops it.
+        constants: columns of the target with one value for all rows of the table.
+        until: its events from this position on are not for the batch.
+        id: the number of the table in the batch.
+        kept: those `constants` that an UPDATE does not change, because older rows may have other values.
+        documents: JSON columns whose opaque values stop the task (step *documents*).
     """
 
     table: Table
@@ -158,13 +164,19 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:
-    """The shape of a batch. It is decided when the batch is planned, and stored in its plan.
+    """The division of a batch into partitions and chunks, and the form of its statements.
 
-    `partitions`: their number. `chunk_rows`, `chunk_bytes`: the most of one chunk. `compact`: whether step *compact*
-    runs. `multiple_rows`: whether a statement may hold many rows. A batch of more than `slice_bytes`, which is a single
-    large transaction, is decoded and applied slice by slice, so that memory holds one slice at a time; 0: never.
-    `locked_upserts`: UPDATEs of free rows of tables with several unique keys are upserts, where
-    `TargetPlan.locked_upserts` allows it.
+    It is decided when the batch is planned, and stored in the batch's plan.
+
+    Args:
+        partitions: the number of partitions.
+        chunk_rows, chunk_bytes: the largest size of a chunk.
+        compact: whether step *compact* runs.
+        multiple_rows: whether a statement may write many rows.
+        slice_bytes: a larger batch, which is a single large transaction, is decoded and applied slice by slice, so that
+            only one slice is in memory at a time; 0: never.
+        locked_upserts: whether UPDATEs of free rows of tables with several unique keys are upserts, where
+            `TargetPlan.locked_upserts` allows it.
     """
 
     partitions: int
@@ -182,18 +194,18 @@ class BatchPlan:
 
     `epoch`, `batch_id`: the claim and the number under which receipts are written. `begin`, `end`: its range of the
     log. `ranges`: the bytes to decode. `checksum`: the events end with one. `shares`: the number of tasks among which
-    the partitions are divided. `row_events`: their number in the ranges, as the index counted them. `shuffled`: rows
-    are moved between tasks. The ranges of a `sliced` batch are applied one after the other, those of any other all at
-    once. A `safe` batch may meet rows that have its changes already, or later ones, and is written so that this does no
-    harm. Without `receipts` (at-least-once delivery) every attempt applies all chunks. `on_missing_row` does not affect
-    the cutting, and may have changed when the batch is taken up again.
+    the partitions are divided. `row_events`: the number of row events in the ranges, as the index counted them.
+    `shuffled`: rows are moved between tasks. The ranges of a `sliced` batch are applied one after the other, those of
+    any other batch all at once. A `safe` batch may meet rows that have its changes already, or later changes, and is
+    written so that this does no harm. Without `receipts` (at-least-once delivery) every attempt applies all chunks.
+    `on_missing_row` does not affect the cutting, and may have changed when a later process finishes the batch.
 
-    `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit. They are set
-    when it is run, and do not affect what is written. `gate` holds the limits of all who write to the target.
-    `operators` are those that exclude changes from it: by a filter of its tables, or by `stages` where the batch was
-    open already. A slice that is a job of its own goes on after the chunks that each partition has had `before`.
-    With `reports_keys` its tasks report which keys they have changed. A batch that runs `here` is small: the driver's
-    process runs its only task.
+    `rows_per_second` and `connections` limit how its tasks together use the target; 0: no limit. They are set when the
+    batch is run, and do not affect what is written. `gate` has the limits that all writers of the target share.
+    `operators` are the operators that exclude changes from the batch: by a filter of its tables, or by `stages` if they
+    were given while the batch was open. In a slice that is a job of its own, a partition's chunks are numbered after
+    the `before` chunks of earlier slices. With `reports_keys` the tasks report which keys they have changed. `here`
+    marks a small batch, whose only task runs in the driver's process.
     """
 
     source: str

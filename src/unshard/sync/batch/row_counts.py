@@ -23,11 +23,11 @@ _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """Counts of changes of one target table.
+    """The number of changes of a target table, by their outcome.
 
     decoded = filtered + compacted + inserted + updated + deleted, where a change of the key counts as two, unless it is
     filtered. `rules`: the filtered changes by rule. `missing`: updates and deletes that found no row. `example`: the
-    condition of one of them, as SQL.
+    condition of one of these, as SQL.
     """
 
     decoded: int = 0
@@ -80,11 +80,14 @@ Filtered = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The changes and row events that were seen before the exchange.
+    """Counts of the changes and row events before the exchange.
 
-    `changes`: the changes that were distributed, by target id. `filtered`: those that a rule left out. `events`: the
-    row events decoded. `skipped`: the row events that were skipped undecoded, by source table. `keys`: the changed
-    keys, for continuous validation where it is on; each task reports a part of them.
+    Args:
+        changes: by target id, the changes that were distributed.
+        filtered: the changes that a rule excluded.
+        events: the row events that were decoded.
+        skipped: by source table, the row events that were skipped undecoded.
+        keys: the changed keys, for continuous validation where it is on; each task reports a part of them.
     """
 
     changes: Mapping[int, int] = field(default_factory=dict)
@@ -137,11 +140,12 @@ def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
 
 @dataclass(frozen=True, slots=True)
 class LedgerReport:
-    """The report of a task on its share.
+    """The report of one task of a batch.
 
-    `seen`: what it saw before the exchange. If each task keeps its own partitions, each sees the whole range, so all
-    must see the same; in a shuffled batch the sightings of all reports add up. `ledger`: its counts. `seconds`: by
-    step. `error` is an `UnshardError.to_dict()` or None. `chunks`: by partition, how many there have been in the batch.
+    `seen`: its counts before the exchange. If each task keeps its own partitions, each decodes the whole range, so all
+    must count the same; in a shuffled batch the counts of all reports add up. `ledger`: the row counts of its
+    partitions. `seconds`: its time by step. `error` is an `UnshardError.to_dict()` or None. `chunks`: by partition, how
+    many chunks there have been in the batch.
     """
 
     share: int

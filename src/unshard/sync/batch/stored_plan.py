@@ -47,7 +47,10 @@ class StoredRange:
 
 @dataclass(frozen=True, slots=True)
 class RowsRecord:
-    """The stored plan of an open batch of rows; the module's table has its fields. `digests` is `tables` there."""
+    """The stored plan of an open batch of rows; the module's table describes its fields.
+
+    `digests` is the field that is stored as `tables`.
+    """
 
     version: int
     ranges: tuple[StoredRange, ...]

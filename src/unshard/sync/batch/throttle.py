@@ -33,9 +33,9 @@ class TargetLimits:
 
 @dataclass(slots=True)
 class Throttle:
-    """The throttle of one target, shared by the threads of all sources that write to it.
+    """The throttle of one target, shared by the threads of all sources of the task that write to it.
 
-    `gate` keeps all processes together to the rate.
+    `gate` limits the rate over all processes.
     """
 
     limits: TargetLimits
@@ -91,7 +91,7 @@ def _within(plan: BatchPlan, share: TargetLimits) -> BatchPlan:
 
 @dataclass(slots=True)
 class Pacer:
-    """Keeps the threads of a task to a rate, in rows a second; 0: no limit."""
+    """A limiter that keeps the threads of a task to a rate, in rows a second; 0: no limit."""
 
     rate: float
     sleep: Callable[[float], None] = rest

@@ -40,10 +40,10 @@ def key_separator(target: TargetPlan) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """The result of step *causality* for the images of one table, by image.
+    """The result of step *causality* for the images of one table. Each array has one entry per image.
 
-    `key`: the key's text. `part`: the partition. `ordered`: whether its change keeps the order of the log. `born`:
-    whether the table's first change of the row is an INSERT.
+    `key`: the key's text. `part`: the partition. `ordered`: whether the image's change keeps the order of the log.
+    `born`: whether the table's first change of the row is an INSERT.
     """
 
     key: pa.Array

@@ -27,7 +27,7 @@ ENOUGH_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Gathered:
-    """Images of one target, whose tables are alike in all that `encode` looks at: the first one's plan serves all.
+    """Images of one target, from tables that `encode` treats alike, so that the first table's plan serves all.
 
     `batches`, `numbers` and `found` are the record batches, with their tables' numbers and ties; `size`: their bytes.
     """

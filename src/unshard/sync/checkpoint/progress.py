@@ -23,9 +23,13 @@ from unshard.target.prepared_xa import PreparedXa
 class SyncProgress:
     """The progress of one source's sync, in memory and in the target. Used by the sync unit's thread.
 
-    `at`: the location up to which the log is read and applied. `saved`: the checkpoint. `flush_seconds`: the interval
-    between two checkpoints. `in_hand`: the end of a batch without receipts that is being applied. `take_changes`
-    returns what the checkpoint must record of tables, once. `safe`: the state of safe mode.
+    Args:
+        take_changes: returns, once, the changes of tables that the checkpoint must record.
+        flush_seconds: the interval between two checkpoints.
+        safe: the state of safe mode.
+        in_hand: the end of a batch without receipts that is being applied.
+        at: the location up to which the log is read and applied.
+        saved: the location of the checkpoint.
     """
 
     source: str

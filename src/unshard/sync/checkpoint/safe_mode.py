@@ -40,7 +40,7 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The options of the task file: `delivery`, `safe-mode`, `safe-mode-duration` in seconds."""
+    """The delivery options of the task file: `delivery`, `safe-mode`, `safe-mode-duration` in seconds."""
 
     exactly_once: bool = True
     safe_mode: bool = False
@@ -51,8 +51,11 @@ class Delivery:
 class SafeMode:
     """The reasons for which safe mode is on.
 
-    `manual`: the task file says so. `exit_point`: where it may end. `seconds`: the duration, counted from the first
-    change. `ends`: the time when the duration is over, None before the first change.
+    Args:
+        manual: the task file turns it on.
+        exit_point: the location at which it may end.
+        seconds: its duration, counted from the first change.
+        ends: the time when the duration is over; None before the first change.
     """
 
     manual: bool = False

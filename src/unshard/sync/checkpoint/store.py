@@ -48,17 +48,17 @@ def nothing(_: Any) -> None:
 
 @dataclass(slots=True)
 class CheckpointStore:
-    """The claim, the open batch and the checkpoint of one source, in the target. Used by one thread.
+    """The access to one source's claim, open batch and checkpoint in the target. Used by one thread.
 
     `epoch` and `batch_id` are set by `claim`. `exact`: whether the checkpoint is written with exactly-once delivery.
-    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint. `owed` is
-    added to the ledger when the checkpoint moves next. `used` are the operators that this move marks as applied, with a
-    note on each. `order` is the master's, by which the source is claimed; None where a human starts the process.
-    `attempts`: how often an operation is tried. When the target has been given up it is tried once more, to record the
-    stop, without a second wait.
+    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint. `owed`
+    are the row counts that the checkpoint's next move adds to the ledger, and `used` the operators that it marks as
+    applied, each with a note. `order` is the master's order by which the source is claimed; None where a human starts
+    the process. `attempts`: how often an operation is tried. Once the target has been given up, one more operation is
+    tried, to record the stop, without a second wait.
 
-    `keys` are added for continuous validation when the checkpoint moves next. Any thread may set `validates`, by which
-    they are collected.
+    `keys` are the changed keys that the checkpoint's next move stores for continuous validation. Any thread may set
+    `validates`, which turns their collection on.
 
     Any thread may read `waits` (what the source waits for, in words), `failed` (what has failed and is tried again) and
     `session` (the number of the connection in the target, 0 for none).

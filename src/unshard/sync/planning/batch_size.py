@@ -21,7 +21,7 @@ FASTEST_GROWTH = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The budget of one source's next batch, in bytes of binlog. A transaction larger than it is one batch."""
+    """The budget of one source's next batch, in bytes of binlog. A transaction larger than the budget is one batch."""
 
     budget_bytes: int = FIRST_BYTES
 

@@ -17,10 +17,10 @@ from unshard.sync.batch.plan import TablePlan
 
 @dataclass(frozen=True, slots=True)
 class CoarseKeys:
-    """The comparison of unique keys on both ends; it asks each pair of collations once.
+    """The comparison of unique keys in source and target, which asks each pair of collations once.
 
     `target` returns a table of the target. `differ` returns the difference of a collation of the source, given with its
-    character set, from one of the target.
+    character set, from a collation of the target.
     """
 
     target: Callable[[TableName], Table | None]

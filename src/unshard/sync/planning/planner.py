@@ -33,11 +33,15 @@ SHUFFLE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans the batches of one source; its fields are what all of them have in common.
+    """The planner of one source's batches; its fields are the settings that all of them have in common.
 
-    `shape`: how new batches are cut. `slots`: the number of tasks that Spark runs at a time. `alone`: no other source
-    needs them. `here`: small batches run in the driver's process. `coarse_keys`: what safe mode is refused for; None
-    where the user allows it. `alterations`: what is logged of a table's columns before its first row.
+    Args:
+        shape: how new batches are divided.
+        slots: the number of tasks that Spark runs at a time.
+        alone: no other source needs the slots.
+        here: small batches run in the driver's process.
+        coarse_keys: the check for keys that safe mode can't handle; None where the user allows them.
+        alterations: logs, before a table's first row, the columns whose values the target stores in another form.
     """
 
     source: str

@@ -29,13 +29,21 @@ HELD = "held for sharding DDL"
 class TableRules:
     """A source's rules, and the plans that they gave for the tables met so far.
 
-    `allow`: the block-allow list. `router`: the routes. `mapper`: the column mappings. `structure` returns an upstream
-    table as of the present position in the log; it is called once a table until `forget`. `targets`: the target's
-    structures. `after`, `absent`: the tables' own later snapshots, and the names that have no table in theirs.
-    `events`: the event filter. `row_filters` returns the rules that leave out rows of a table with that structure.
-    `held`: tables whose changes, from these locations on, wait for a sharding DDL; they are read again after it.
-    `fills` returns what a table's rows get in columns that only other shards have, and the table as they are written.
-    `documents` returns the columns of a table, of source and target, whose opaque values in JSON stop the task.
+    Args:
+        allow: the block-allow list.
+        router: the routes.
+        mapper: the column mappings.
+        structure: returns an upstream table as of the present position in the log; called once a table until `forget`.
+        targets: the target's structures.
+        after: the tables' own later snapshots.
+        events: the event filter.
+        row_filters: returns the rules that exclude rows of a table with that structure.
+        held: tables whose changes, from these locations on, wait for a sharding DDL; they are read again after it.
+        absent: the names for which the later snapshots had no table.
+        fills: returns the values that a table's rows get in columns that only other shards have, and the table without
+            the columns that are not written.
+        documents: returns the columns of a table, given of source and target, whose opaque values in JSON stop the
+            task.
     """
 
     source: str

@@ -11,7 +11,7 @@ from unshard.sync.batch.plan import TablePlan
 
 @dataclass(slots=True)
 class TargetTables:
-    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one.
+    """A cache of the target's structures. Each is read once until `forget`: many shards ask for the same one.
 
     `read` returns a table's structure; `read_families` returns, by table, the name of its group of foreign keys.
     """

@@ -16,10 +16,10 @@ from unshard.mysql.triggers import triggers_on
 
 @dataclass(frozen=True, slots=True)
 class TargetTriggers:
-    """The rule for triggers on the tables that a source is written to.
+    """The check for triggers on the tables that a source is written to.
 
-    `written` returns all of these tables. `stops`: a trigger that may change or write rows of the task stops it. Others
-    are logged.
+    `written` returns all of these tables. With `stops`, a trigger that may change or write rows of the task stops it.
+    Other triggers are logged.
     """
 
     source: str

@@ -16,10 +16,11 @@ from unshard.sync.batch.plan import TablePlan
 
 @dataclass(frozen=True, slots=True)
 class ToldAlterations:
-    """The alterations that one source's log lines have told of. Used by the sync unit's thread.
+    """The logger of columns whose values the target stores in another form. It logs each column of one source once.
 
-    `target` returns a table of the target. `kind` is called before the first table. `converts`: values that JSON text
-    has no words for are converted; else they stop the task, and nothing is told of them.
+    Used by the sync unit's thread. `target` returns a table of the target. `kind` is called before the first table.
+    `converts`: JSON values that JSON text can't express are converted; else they stop the task, and are not logged
+    here.
     """
 
     source: str

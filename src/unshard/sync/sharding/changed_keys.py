@@ -24,8 +24,9 @@ class ChangedKeys:
     """The keys that one table changes in one range of the log, `piece`. An UPDATE of a key is two changes.
 
     All arrays have one entry a change. `key`: the encoded key. `inserts`: the row exists after the change and not
-    before it. `lives`: it exists after the change. `half`: it is one of the two changes of such an UPDATE. `seq`: the
-    row image's number in the log. `event`: the offset of its row event. `number`: which change of that event it is.
+    before it. `lives`: the row exists after the change. `half`: the change is one of the two of such an UPDATE. `seq`:
+    the row image's number in the log. `event`: the offset of its row event. `number`: its number among the event's
+    changes.
     """
 
     table: TableName
@@ -41,10 +42,10 @@ class ChangedKeys:
 
 @dataclass(frozen=True, slots=True)
 class OwnKey:
-    """The columns of a source table that are the target's key.
+    """The columns of a source table that form the target's key.
 
     `names`: the target's column by the source's column. `sure`: equal values mean the same row. It is False where a DDL
-    that waits renames key columns or adds some: keys that differ then are different rows, equal keys may be one row or
+    that waits renames or adds key columns: different keys are then different rows, but equal keys may be one row or
     two.
     """
 

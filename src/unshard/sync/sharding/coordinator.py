@@ -65,7 +65,7 @@ class ShardingGroups:
     logged; 0: never. `peers` are all sources of the task's file.
 
     `put` replaces groups in memory at once. They are durable when the `Also` that it returns has run in the transaction
-    that moves the checkpoint. If that transaction fails the source stops, and `restore` loads what is on record.
+    that moves the checkpoint. If that transaction fails the source stops, and `restore` loads the stored groups.
     """
 
     store: CheckpointStore

@@ -59,10 +59,10 @@ from unshard.target.sharding_groups import load_groups
 
 @dataclass(frozen=True, slots=True)
 class BegunChange:
-    """A change that this source has begun.
+    """A change of a merged table that this source has begun.
 
-    `intent`: what it runs, None for nothing. `resumed`: an earlier runner may have run part of it. `operator`: the one
-    that is applied.
+    `intent`: the statements that it runs, None for none. `resumed`: an earlier runner may have run a part of them.
+    `operator`: the operator that is applied with it.
     """
 
     intent: Intent | None
@@ -72,7 +72,7 @@ class BegunChange:
 
 @dataclass(slots=True)
 class MergedChanges:
-    """Makes the changes of one source. Used by the sync unit's thread."""
+    """The changes of merged tables that one source makes. Used by the sync unit's thread."""
 
     groups: OptimisticGroups
     tracker: SchemaTracker

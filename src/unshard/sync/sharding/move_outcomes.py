@@ -29,7 +29,7 @@ from unshard.model.table import TableName
 
 
 class When(IntEnum):
-    """The time at which the target gets a change: it has it already, with this re-sync, or after a later DDL."""
+    """The time at which the target gets a change: it has it already, gets it in this re-sync, or after a later DDL."""
 
     AHEAD = 0
     NOW = 1
@@ -37,7 +37,7 @@ class When(IntEnum):
 
 
 class MoveOutcome(IntEnum):
-    """The outcome of a change that is not applied: left out, or a clash that stops the source."""
+    """The outcome of a change that is not applied: it is left out, or it is a clash that stops the source."""
 
     LEFT_OUT = 0
     CLASH = 1
@@ -45,10 +45,10 @@ class MoveOutcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """A change of one key.
+    """A change of one key by one shard.
 
-    `order`: its number in the log. `table`: its shard. `inserts`: the shard has no row of the key before it, and one
-    after it. `lives`: the shard has a row after it. `when`: when the target gets it.
+    `order`: its number in the log. `table`: the shard. `inserts`: the shard has no row of the key before the change,
+    and has one after it. `lives`: the shard has a row after it. `when`: when the target gets the change.
     """
 
     order: int

@@ -54,9 +54,9 @@ Event = tuple[TableName, str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A change of a key that two tables have changed.
+    """A change of a key that two tables have changed, with its row event.
 
-    `number`: which change of its event it is. `half`: it is one of the two changes of an UPDATE of the key.
+    `number`: its number among the event's changes. `half`: it is one of the two changes of an UPDATE of the key.
     """
 
     change: KeyChange
@@ -67,11 +67,11 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Look:
-    """One look through a group's log up to `at`.
+    """One search through a group's log up to `at`.
 
-    `strict`: the target replaces a row of an equal key, so a moved row that the look misses would be lost unseen. Where
-    one of `operators` is for such a position, it goes on all the same. `sure`: equal keys mean the same row. `aside`:
-    the tables that it does not look through.
+    `strict`: the target replaces a row of an equal key, so a moved row that the search misses would be lost unnoticed.
+    A table that can't be searched then stops the source, unless one of `operators` is for the position. `sure`: equal
+    keys mean the same row. `aside`: the tables that are not searched.
     """
 
     group: ShardingGroup
@@ -87,9 +87,9 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Learnt:
-    """The keys that a group's tables have changed from `since` to `upto`.
+    """The result of a search, from which the next one continues: the keys that a group changed from `since` to `upto`.
 
-    `shared` has their hashes; `numbers` the number by which it knows each table.
+    `shared` has the hashes of the keys; `numbers` the number of each table in it.
     """
 
     group: TableName
@@ -108,7 +108,7 @@ class _Learnt:
 
 
 class _FewerColumns(Exception):
-    """A table's structure has only these columns of the target's key, so all tables are compared by them."""
+    """Raised for a table that has only these columns of the target's key, so all tables must be compared by them."""
 
     def __init__(self, key: tuple[str, ...]) -> None:
         self.key = key
@@ -116,7 +116,7 @@ class _FewerColumns(Exception):
 
 @dataclass(slots=True)
 class MovedRows:
-    """Finds the moved rows of one re-sync, that of a group after its n-th DDL. Used by the sync unit's thread.
+    """The search for the moved rows of one re-sync, that of a group after its n-th DDL. Used by the sync unit's thread.
 
     `structure` returns the current structure of an upstream table.
     """

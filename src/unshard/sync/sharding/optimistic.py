@@ -64,9 +64,9 @@ class ReleaseTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget:
-    """Next step: change the merged table; this source is to run the change.
+    """Next step: change the merged table; this source is the one to run the change.
 
-    `place`: the statement of its shard that leads to the change; None where a shard has come or gone.
+    `place`: the position of its shard's statement that leads to the change; None where a shard was added or removed.
     """
 
     target: TableName
@@ -82,7 +82,7 @@ class ReadAgain:
 
 @dataclass(frozen=True, slots=True)
 class AwaitTarget:
-    """Next step: wait and look again. Another source is about to give the merged table what this one's rows need."""
+    """Next step: wait and check again, as another source is about to make a change that this source's rows need."""
 
     target: TableName
 
@@ -116,7 +116,7 @@ NextStep = Decided | ReadAgain | AwaitTarget
 
 @dataclass(slots=True)
 class OptimisticGroups(MergedMembers):
-    """The groups of a source in optimistic mode: each of its tables waits and is released by itself.
+    """The groups of a source in optimistic mode, in which each table waits and is released independently of the others.
 
     `strict`: a statement that conflicts with other shards stops the source.
     """

@@ -46,7 +46,7 @@ from unshard.target.sharding import move_merged
 
 @dataclass(slots=True)
 class OptimisticStatements(ShardedStatements):
-    """Carries statements of the log into merged tables (`groups`: OptimisticGroups). Used by the sync unit's thread."""
+    """The handler of statements on merged tables (`groups`: OptimisticGroups). Used by the sync unit's thread."""
 
     def meet(self, met: Met, work: LoggedDdl, at: Location, copied: Location | None = None) -> Also:
         """Make the table wait after the statement until the target takes its rows. Returns what writes the group.

@@ -48,7 +48,7 @@ Applied = Callable[[BatchPlan, TransactionRows], Account]
 class ResyncRows:
     """Rows that one batch of a re-sync reads.
 
-    `let`: the tables whose changes are applied, each with the structure that its changes have.
+    `let`: the tables whose changes are applied, each with the structure that its changes have there.
     """
 
     rows: TransactionRows
@@ -72,7 +72,7 @@ class ResyncRows:
 
 @dataclass(slots=True)
 class Resyncer:
-    """Runs the re-sync of sharding groups. Used by the sync unit's thread.
+    """The re-sync of one source's sharding groups. Used by the sync unit's thread.
 
     `applied` runs a batch and returns its row counts.
     """

@@ -15,11 +15,11 @@ KEPT_PART = 4
 
 @dataclass(slots=True)
 class SharedKeys:
-    """Finds the hashes that more than one table has, with at most `most` hashes in memory.
+    """The search for key hashes that more than one table has, with at most `most` hashes in memory.
 
-    Where there are more, the caller reads its keys several times. Each pass is for one share of the hashes, given by
-    their lowest bits. `begin` starts a pass, and returns False after the last one; `add` takes the hashes of a table,
-    and ignores those of other shares.
+    Where there are more hashes, the caller reads its keys several times. Each pass is for one share of the hashes,
+    given by their lowest bits. `begin` starts a pass, and returns False after the last one; `add` takes the hashes of a
+    table, and ignores those of other shares.
     """
 
     most: int = MOST_KEYS

@@ -55,10 +55,10 @@ _TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, Stat
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The rest of a statement after `ShardedStatements.share`.
+    """What is left of a statement after `ShardedStatements.share`.
 
-    `pieces`: its operations as they are run and tracked. `meets`: the table that meets the statement as a sharding DDL,
-    None where there is none.
+    `pieces`: the operations, as they are run and tracked. `meets`: the table for which the statement is a sharding DDL;
+    None where there is no such table.
     """
 
     pieces: tuple[AlterOperation, ...]
@@ -69,7 +69,7 @@ class Shared:
 class Met:
     """A sharding DDL that one shard meets.
 
-    `statements`: what it is on the target. `pieces`: its operations. `after`: the table's structure after the
+    `statements`: its statements for the target. `pieces`: its operations. `after`: the table's structure after the
     statement.
     """
 
@@ -81,7 +81,7 @@ class Met:
 
 @dataclass(slots=True)
 class ShardedStatements:
-    """Carries statements of the log into the sharding groups. Used by the sync unit's thread.
+    """The handler of statements on the tables of sharding groups. Used by the sync unit's thread.
 
     `drop` is the task's `shard-drop`: whether a DROP or TRUNCATE of a shard stops the task or is ignored on the target.
     """

@@ -31,9 +31,10 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Ownership:
-    """Declares the source's tables. Used by the sync unit's thread. `peers` are all sources of the task, this one too.
+    """The declaration of which tables a source owns, for the task's other sources. Used by the sync unit's thread.
 
-    `told` is False for the only source of a task without `shard-mode`: it declares nothing.
+    `peers` are all sources of the task, this one too. `told` is False for the only source of a task without
+    `shard-mode`: such a source declares nothing.
     """
 
     store: CheckpointStore

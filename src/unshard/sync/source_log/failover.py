@@ -37,10 +37,10 @@ ANY = Position("any.000000", 0)
 
 @dataclass(frozen=True, slots=True)
 class RecordedNames:
-    """All records of a source that hold binlog names.
+    """All records of a source that contain binlog names.
 
-    `checkpoint`: with the tables that have a location of their own. `prepared`: by xid. `groups`: those that hold
-    tables.
+    `checkpoint` includes the tables that have a location of their own. `prepared`: the prepared XA transactions by xid.
+    `groups`: the sharding groups that have tables.
     """
 
     checkpoint: Checkpoint

@@ -34,7 +34,7 @@ _BUDGET = 64 << 20
 class PreparedXas:
     """The prepared XA transactions of one source, by xid. Used by the sync unit's thread.
 
-    `known` is what the target has on record.
+    `known` are the transactions that the target has on record.
     """
 
     source: str

@@ -75,11 +75,11 @@ class Relay(WrittenLog, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRows:
-    """Whole transactions from `begin` to `end`, in one file; `log_range` says what is in them.
+    """Whole transactions from `begin` to `end`, in one file; `log_range` describes their contents.
 
     With an `xid` they are a prepared XA transaction: `begin` to `end` is its commit, and `path` and `log_range` are
     where its rows lie, earlier in the log, perhaps in an older file. `checksum`: the file's events end with one.
-    `apart`: the stretches of bytes that hold the transactions, where other events lie between them.
+    `apart`: the byte ranges of the transactions, where other events lie between them.
     """
 
     begin: Position
@@ -140,7 +140,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """An XA transaction that is prepared, with a GTID of its own. Nothing is applied before its commit.
+    """The prepare of an XA transaction, with a GTID of its own. Nothing is applied before the transaction's commit.
 
     `begin`, `end`: where the whole transaction lies, its rows included.
     """
@@ -154,7 +154,7 @@ class Prepare:
 class Complete:
     """The commit or rollback of an XA transaction that was prepared earlier in the log.
 
-    `begin`, `end`: where the commit or rollback itself lies.
+    `begin`, `end`: where this commit or rollback lies in the log.
     """
 
     begin: Position

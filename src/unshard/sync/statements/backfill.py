@@ -58,7 +58,7 @@ NUMBERED = "numbers by the order of rows can't be brought: setting them one by o
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The plan to read a source table for a fill.
+    """The plan for reading the values of a backfill from a source table.
 
     `read`: the table with the columns to read. `key`: the target's key by which its rows are found. `mapping`, `added`:
     the column mapping and the extracted columns.
@@ -71,12 +71,12 @@ class _Reading:
 
 
 class _HinderedError(Exception):
-    """The values can't be written; the text says why."""
+    """Raised where values can't be copied; the text says why."""
 
 
 @dataclass(slots=True)
 class Backfiller:
-    """Writes one source's values. Used by the sync unit's thread."""
+    """The copier of column values from one source to the target's rows. Used by the sync unit's thread."""
 
     source: Endpoint
     rules: TableRules

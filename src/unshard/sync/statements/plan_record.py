@@ -40,7 +40,7 @@ KIND = "ddl"
 
 @dataclass(frozen=True, slots=True)
 class ColumnBackfill:
-    """Columns of one source table, by their source names, whose values are copied from there."""
+    """Columns of one source table, by their source names, whose values are to be copied from the table."""
 
     table: TableName
     columns: tuple[str, ...]
@@ -59,11 +59,18 @@ class ColumnBackfill:
 class StatementPlan:
     """The plan of a statement's batch.
 
-    `intent`: the steps to run. `end`: the checkpoint after it. `changes`: structures. `online`: records of ghost
-    tables. `operator`: the number of the operator that is applied. `passing`: its effect on groups that need not wait.
-    `group`: the target of a sharding DDL. `merged`: the merged table of a change in optimistic mode. `released`: the
-    merged table and the shard that goes on. `handed_on`: another source finishes it. `backfills`: the values to copy
-    afterwards.
+    Args:
+        intent: the steps to run.
+        end: the checkpoint after it.
+        changes: the structures that it makes.
+        online: the records of ghost tables that it changes.
+        operator: the number of the operator that is applied.
+        passing: the statement's effect on groups, if it need not wait.
+        group: the target table of a sharding DDL.
+        handed_on: another source finishes the batch.
+        merged: the merged table of a change in optimistic mode.
+        backfills: the values to copy afterwards.
+        released: the merged table, and the shard that is released.
     """
 
     intent: Intent

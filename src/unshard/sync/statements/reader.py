@@ -26,11 +26,15 @@ from unshard.transform.event_filter import EventFilter
 
 @dataclass(frozen=True, slots=True)
 class SourceTraits:
-    """The properties of the source that a statement's meaning depends on.
+    """The properties of the source on which a statement's meaning depends.
 
-    `mariadb`: it is a MariaDB server. `lower_case_names`: it stores names in lower case. `time_zone`: the value of
-    SYSTEM there. `dialect`: the words of its SHOW CREATE TABLE. `keeps_name` asks the source, as it is now, whether it
-    has the first table as it was before that time (seconds since 1970) and lacks the second.
+    Args:
+        mariadb: it is a MariaDB server.
+        lower_case_names: it stores names in lower case.
+        time_zone: the value of its SYSTEM time zone.
+        dialect: the syntax of its SHOW CREATE TABLE.
+        keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
+            (seconds since 1970) and lacks the second.
     """
 
     mariadb: bool
@@ -65,7 +69,7 @@ COORDINATED = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, 
 
 @dataclass(frozen=True, slots=True)
 class RoutedStatement:
-    """The operations that a statement becomes.
+    """The operations that a statement becomes on the target.
 
     `found`: the operations to run and to track. `online`: changes to the records of ghost tables. `note`: text for the
     operator's record.
@@ -78,7 +82,7 @@ class RoutedStatement:
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """Filters, routes and splits statements; changes nothing."""
+    """The reader of one source's statements, which filters, routes and splits them. It changes nothing."""
 
     source: str
     traits: SourceTraits

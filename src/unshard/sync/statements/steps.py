@@ -36,7 +36,7 @@ from unshard.target.filled import FilledTables
 class StepsRun:
     """The run of one plan's remaining steps by this process. Used by the sync unit's thread.
 
-    `resumed`: an earlier attempt may have run the first of them.
+    `resumed`: an earlier attempt may have run the first of these steps.
     """
 
     plan: StatementPlan
@@ -75,7 +75,7 @@ class StepsRun:
 
 @dataclass(slots=True)
 class MadeTables:
-    """The tables that the steps of one statement make, rename and drop. Used by the sync unit's thread.
+    """The recorder of the tables that the steps of statements make, rename and drop. Used by the sync unit's thread.
 
     A task that has copied nothing has no record of filled tables, and gets none.
     """

@@ -15,12 +15,14 @@ from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 
 @dataclass(slots=True)
 class TrackedTables:
-    """The tables of one source. Used by the sync unit's thread.
+    """The tables of one source as of the current position of its log. Used by the sync unit's thread.
 
-    `tracker` has the structures that are known here. `upstream`: the tables that the source has at the start, because
-    another source may meet a statement on a merged table before this one has read its own. `after`: the positions of
-    tables' own snapshots that lie after the checkpoint. `absent`: the names of those that had no table in their
-    snapshot.
+    Args:
+        tracker: the structures that are known here.
+        upstream: the tables that the source has at the start, because another source may meet a statement on a merged
+            table before this source has read its own.
+        after: the positions of tables' own snapshots that lie after the checkpoint.
+        absent: the names for which such a snapshot had no table.
     """
 
     source: str

@@ -18,11 +18,15 @@ from unshard.sync.source_log.reader import LoggedDdl
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """A statement that waits for no other table, as sharding groups see it.
+    """A statement that waits for no other table, with its effects on sharding groups.
 
-    `begin`, `end`: where it lies in the log. `changes`: the structures that it makes, None for a dropped table.
-    `renamed`: tables by their old name, with the new one. `made`: tables that it creates. `left`: a table whose CREATE
-    a human has left out. `models`: by created table, the table that it is LIKE.
+    Args:
+        begin, end: its locations in the log.
+        changes: the structures that it makes; None for a dropped table.
+        renamed: the new names of renamed tables, by the old ones.
+        made: the tables that it creates.
+        left: a table whose CREATE a human has excluded.
+        models: by created table, the table named in its CREATE TABLE … LIKE.
     """
 
     begin: Location

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class _InDoubtError(Exception):
-    """The connection was lost in a COMMIT without a receipt: only safe mode can apply the chunk again."""
+    """Raised where the connection was lost in a COMMIT without a receipt: only safe mode can apply the chunk again."""
 
     def __init__(self, failure: UnshardError) -> None:
         super().__init__(str(failure))

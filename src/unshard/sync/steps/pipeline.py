@@ -206,7 +206,7 @@ def _by_target(changes: pa.Table) -> Counter[int]:
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds by step, for the batch's report. Each step is timed by one thread."""
+    """The time that each step took, in seconds, for the batch's report. Each step is timed by one thread."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 

@@ -22,7 +22,7 @@ from unshard.sync.changes.map import with_keys
 
 @dataclass(frozen=True, slots=True)
 class KeyShare:
-    """The part of the images that a task reports on: number `share` of `shares` equal ones."""
+    """The slice of the images on which a task reports: number `share` of `shares` equal slices."""
 
     share: int = 0
     shares: int = 1

@@ -43,7 +43,7 @@ _INSTEAD = {
 
 
 class Unknown(Refused):
-    """A column that the table doesn't have."""
+    """Raised for a column that the table doesn't have."""
 
 
 def columns_of(node: Node) -> frozenset[str]:

@@ -50,7 +50,10 @@ def expressions_of(rule: ExpressionFilterRule) -> dict[Op, str]:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionFilter:
-    """One rule, for its table. `moments` are the local times in its expressions, each with its time in UTC."""
+    """One rule of an expression filter, for one table.
+
+    `moments` are the local times in its expressions, each with its time in UTC.
+    """
 
     rule: str
     expressions: tuple[tuple[Op, str], ...]
@@ -107,7 +110,7 @@ def _as_shown(images: pa.RecordBatch, table: Table) -> pa.RecordBatch:
 
 
 class ExpressionFilters:
-    """The rules of one source. `clock` returns a local time of the source in UTC."""
+    """The expression filter rules of one source. `clock` returns a local time of the source in UTC."""
 
     def __init__(self, rules: Mapping[str, ExpressionFilterRule], case_sensitive: bool, clock: Clock) -> None:
         """Compile `rules`, by name.

@@ -65,7 +65,7 @@ _DEEPEST = 60
 
 
 class Refused(Exception):
-    """An expression that isn't evaluated: which part of it, why, and what could be written instead."""
+    """Raised for an expression that isn't evaluated: names the part, the reason, and what could be written instead."""
 
     def __init__(self, part: str, why: str) -> None:
         super().__init__(part, why)
@@ -77,9 +77,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation. `op` is `column`, `number`, `text`, `bytes`, `null`, an operator, or a function's name.
+    """A node of an expression's tree.
 
-    `value` is the name, digits, text or collation; `text` is the part of the expression as it was written.
+    `op` is `column`, `number`, `text`, `bytes`, `null`, an operator, or a function's name. `value` is the name, digits,
+    text or collation; `text` is the part of the expression as it was written.
     """
 
     op: str

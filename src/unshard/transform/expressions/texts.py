@@ -60,7 +60,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 class _Fold(dict[int, str]):
-    """A table for `str.translate`: the text to which a character is equal, by default itself."""
+    """A table for `str.translate` that maps each character to a text equal to it, by default to itself."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

@@ -18,7 +18,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
 class ImageRows:
-    """Images of one kind, and the values computed from their columns so far."""
+    """Row images of one kind, with the values that were computed from their columns so far."""
 
     def __init__(self, images: pa.RecordBatch, count: int) -> None:
         """Take `images`, which have only the needed columns of the table, maybe none; `count` is the number of rows."""
@@ -40,7 +40,7 @@ class ImageRows:
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """The kind of a value, by `name`.
+    """The type of a value in an expression; `name` is one of these.
 
     =========  ================================================================================
     int        from `low` to `high`; `unsigned` as the server has it
@@ -52,7 +52,7 @@ class ValueKind:
     bytes      compared byte by byte
     date, datetime, timestamp   MySQL's text, with `fsp` digits of fraction
     null       NULL as it is written
-    other      only IS NULL can be asked of it; `type` is its definition
+    other      allows only IS NULL; `type` is its definition
     =========  ================================================================================
     """
 
@@ -71,15 +71,15 @@ class ValueKind:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A checked part of an expression.
+    """A part of an expression after its check: its kind, and the function that evaluates it.
 
     Args:
-        run: gives an array or a scalar. Integers run to int64 or uint64 (`holder`), conditions to bool; decimals, texts
-            and times to text; reals to double.
+        run: returns an array or a scalar. Integers are int64 or uint64 (`holder`); conditions are bool; decimals, texts
+            and times are text; reals are double.
         text: the part as it is written.
         constant: the value of a literal.
         condition: whether it is TRUE, FALSE or NULL.
-        source: the column that a text is read from; the key of values that are computed of it once.
+        source: the column that a text is read from; the cache key of values that are computed from the column once.
     """
 
     kind: ValueKind

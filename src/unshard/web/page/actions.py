@@ -21,10 +21,13 @@ _Command = Callable[[Given], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One field of an action's form. `kind`: `line`, `text`, `hidden`, `worker`, or choices with `|` between.
+    """One field of an action's form.
 
-    `empty`: what an empty value of a hidden field means. `stands_for`: what the command has in place of an empty value
-    that the verb can't do without. `file`: the name that the command has for the text of a file, which it never holds.
+    Args:
+        kind: `line`, `text`, `hidden`, `worker`, or choices with `|` between.
+        empty: what an empty value of a hidden field means.
+        stands_for: the word that the command shows in place of a missing value which the verb needs.
+        file: the name that the command shows for the text of a file; the command never contains the text.
     """
 
     name: str
@@ -43,11 +46,15 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class PageAction:
-    """One verb. `danger`: what could be lost; then the value of the field `typed` has to be typed in.
+    """An action of the page: one verb with its form.
 
-    `lists`: fields of the request that are lists, of which the form gives one value; `fixed`: fields of the request
-    that the form does not give; `otherwise`: a field that is true where another one is empty. `key` is its name in
-    addresses, the verb where there is one action of it. `beside`: actions that can be taken in its place.
+    Args:
+        danger: what could be lost by it; the user then has to type the value of the field `typed`.
+        lists: fields of the request that are lists, of which the form gives one value.
+        fixed: fields of the request that the form does not give, with their values.
+        otherwise: a field that is true if another field is empty: the names of both.
+        key: the action's name in addresses; the verb itself where it has only one action.
+        beside: actions that can be taken instead.
     """
 
     verb: str

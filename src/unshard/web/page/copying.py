@@ -28,7 +28,7 @@ Ask = Callable[[str, str, str, int], CopyProgress]
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """One source table. `rate`: rows per second while it is at work; None while unknown."""
+    """The full load's progress of one source table. `rate`: rows per second while it is copied; None while unknown."""
 
     source: str
     copy: TableCopy
@@ -53,7 +53,7 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True)
 class CopyFigures:
-    """All tables of a task that are copied. `silent`: the sources that did not answer, with the reason."""
+    """The full load's progress of all tables of a task. `silent`: the sources that did not answer, with the reason."""
 
     tables: tuple[CopiedTable, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +112,10 @@ class _Source:
 
 
 class CopyWatch:
-    """The tables of the tasks that a user looks at. `look` is called by the reader's thread, the rest by any."""
+    """The full load's progress by table, of the tasks that a user looks at.
+
+    `look` is called by the reader's thread, the other methods by any.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

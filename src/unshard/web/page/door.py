@@ -54,8 +54,8 @@ _HEADERS = {
 class BrowserSessions:
     """The sessions of the browsers that have logged in here, by their cookies. They end with the process.
 
-    The token is kept on this side and looked up at each request: one that is removed from the file of tokens has no
-    effect from then on.
+    The tokens stay on the server and are looked up at each request, so a token that is removed from the file of tokens
+    has no effect from then on.
     """
 
     _tokens: dict[str, tuple[str, float]] = field(default_factory=dict, repr=False)
@@ -87,7 +87,10 @@ class BrowserSessions:
 
 
 class PageDoor:
-    """ASGI. `access` is None where there is no file of tokens: then nobody logs in, and the CSRF token remains."""
+    """An ASGI layer that handles the page's login, cookies and CSRF tokens.
+
+    `access` is None where there is no file of tokens: then nobody logs in, and only the CSRF token is checked.
+    """
 
     def __init__(self, app: ASGIApp, access: Access | None, reader: StateReader) -> None:
         self._app, self._access, self._reader = app, access, reader

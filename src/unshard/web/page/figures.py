@@ -20,7 +20,7 @@ NOT_SERVED = "CLUSTER-015"
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A state in a word, with a sign beside it: `kind` is `error`, `unknown`, `waits`, `works`, `fine` or `done`."""
+    """The health of something: a word with a sign. `kind`: `error`, `unknown`, `waits`, `works`, `fine` or `done`."""
 
     kind: str
     word: str
@@ -37,7 +37,7 @@ SIGNS = {"error": "✖", "unknown": "?", "waits": "◐", "works": "↻", "fine":
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error with where it is: of a source's task, of the source (`task` empty), or of its relay (`of_relay`)."""
+    """An error, and the part that has it: a source's task, the source (`task` empty), or its relay (`of_relay`)."""
 
     source: str
     error: ProcessError
@@ -47,7 +47,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class DdlLock:
-    """A sharding DDL that one source waits with, in the words of `query-status`.
+    """A sharding DDL that waits on one source, in the words of `query-status`.
 
     `shards`: in optimistic mode, the tables of the source that wait, each of which a human can decide about.
     """
@@ -72,9 +72,12 @@ class DdlLock:
 class SubtaskFigures:
     """The figures of one task on one source.
 
-    `stage` is that of the worker, or the master's record of it where the worker did not answer (`heard` is false).
-    `since`: when it came to its stage and unit, ISO 8601; empty while unknown. `by_hand`: somebody has paused it.
-    `share` is the part of a copy that is done, from 0 to 1.
+    Args:
+        heard: whether the worker answered.
+        stage: the stage that the worker reports, or the master's record of it where the worker did not answer.
+        since: when it came to its stage and unit, ISO 8601; empty while unknown.
+        by_hand: somebody has paused it.
+        share: the part of a copy that is done, from 0 to 1.
     """
 
     task: str
@@ -215,9 +218,10 @@ _RESTS = (Stage.PAUSED, Stage.STOPPED)
 
 @dataclass(frozen=True, slots=True)
 class SourceFigures:
-    """A source and where it runs. `served`: whether its worker answers; `relay` is the word for its relay's stage.
+    """The figures of a source and its worker.
 
-    `enabled`: false where an operator has disabled the source, with all of its tasks.
+    `served`: whether its worker answers; `relay` is the word for its relay's stage. `enabled`: false where an operator
+    has disabled the source, with all of its tasks.
     """
 
     name: str

@@ -24,7 +24,10 @@ Ask = Callable[[str, str, int], LogTail]
 
 @dataclass(frozen=True, slots=True)
 class TaskLog:
-    """The lines of the processes that serve a task, newest first; `silent`: the sources without an answer, and why."""
+    """The log lines of the processes that serve a task, newest first.
+
+    `silent`: the sources that did not answer, with the reason.
+    """
 
     lines: tuple[LogLine, ...] = ()
     silent: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +42,10 @@ class _Process:
 
 
 class LogWatch:
-    """One reading for all pages, of what is new. `look` is called by the reader's thread, the rest by any."""
+    """The newest log lines of the tasks that a user looks at, read once for all pages.
+
+    Only lines that are new are requested. `look` is called by the reader's thread, the other methods by any.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

@@ -21,7 +21,7 @@ _RULES = "ours"
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """The fields of the form as they were typed; `password` is never shown."""
+    """The fields of the form for a new task, as they were typed; `password` is never shown."""
 
     name: str = ""
     mode: str = MODES[0]

@@ -57,13 +57,16 @@ Point = tuple[int, int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The cluster at `at` (unix time). `number` grows when it differs from the one before.
+    """The state of the cluster at `at` (unix time). `number` grows when it differs from the snapshot before.
 
-    `leader`: the address of the master that leads where this one does not. `trouble`: why nothing could be read.
-    `rates`: rows per second of a task's target table between the last two looks. `demanded` counts the changes
-    of what is read only while a user looks at it: the copy by table, the routes, what validation has on record.
-    `trends`: the lag of each task over the last hour, as of the last point that was kept. `concerns`: all that is not
-    fine, the worst first.
+    Args:
+        leader: the address of the leading master, if this one does not lead.
+        trouble: why nothing could be read.
+        rates: rows per second of a task's target table between the last two looks.
+        demanded: counts the changes of what is read only while a user looks at it: the copy by table, the routes, the
+            records of validation.
+        trends: the lag of each task over the last hour, up to the last point that was stored.
+        concerns: all problems, the worst first.
     """
 
     number: int = 0
@@ -78,7 +81,10 @@ class Snapshot:
 
 
 class StateReader:
-    """Reads in a thread of its own between `start` and `stop`. Any thread may take `now`."""
+    """The reader of the cluster's state for the page, in a thread of its own between `start` and `stop`.
+
+    Any thread may read `now`, the last snapshot.
+    """
 
     def __init__(self, master: Master) -> None:
         self._master = master

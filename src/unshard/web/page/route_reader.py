@@ -46,7 +46,10 @@ MOST_TASKS = 20
 
 @dataclass(frozen=True, slots=True)
 class TaskRoutes:
-    """The tables of the sources at `at` (unix time); `silent`: those that did not answer, and why."""
+    """The routes of a task, with the tables that its sources have at `at` (unix time).
+
+    `silent`: the sources that did not answer, with the reason.
+    """
 
     at: float
     tables: tuple[RoutedTable, ...]
@@ -62,7 +65,10 @@ def names_now(config: SubtaskConfig) -> Sequence[TableName]:
 
 
 class RouteReader:
-    """`changed` is called when a reading is there that a page may wait for. Any thread may ask."""
+    """The reader of tasks' routes, which reads the names of the tables from the sources. Any thread may call it.
+
+    `changed` is called when there is a new reading, for which a page may be waiting.
+    """
 
     def __init__(self, master: Master, changed: Callable[[], None]) -> None:
         self._master, self._changed = master, changed

@@ -25,9 +25,10 @@ _LONGEST = (36, 30, 38)
 
 @dataclass(frozen=True, slots=True)
 class RoutedTable:
-    """One table of a source. `rule` is what decides where it goes, or that it goes nowhere; `target` is empty then.
+    """One table of a source, with the target that it is routed to.
 
-    `origin`, `via` and `group` are the nodes of the picture that it belongs to.
+    `rule` decides the target, or that there is none; `target` is then empty. `origin`, `via` and `group` are the nodes
+    of the picture that the table belongs to.
     """
 
     source: str
@@ -42,7 +43,7 @@ class RoutedTable:
 
 @dataclass(frozen=True, slots=True)
 class RouteNode:
-    """A box of the picture, in its coordinates. `kind`: `source`, `rule`, `target`, `left` or `stops`."""
+    """A box of the picture, with its coordinates in pixels. `kind`: `source`, `rule`, `target`, `left` or `stops`."""
 
     name: str
     kind: str
@@ -56,7 +57,10 @@ class RouteNode:
 
 @dataclass(frozen=True, slots=True)
 class RouteArrow:
-    """Between two nodes. `query` finds its tables; `path` is an SVG path; the count is at `label_x`, `label_y`."""
+    """An arrow of the picture between two nodes.
+
+    `query` finds its tables; `path` is an SVG path; the count is drawn at `label_x`, `label_y`.
+    """
 
     count: int
     query: tuple[tuple[str, str], ...]
@@ -70,7 +74,7 @@ class RouteArrow:
 
 @dataclass(frozen=True, slots=True)
 class RoutePicture:
-    """The picture of a task's routes: its nodes and arrows with their places, in pixels."""
+    """The picture of a task's routes: its nodes and arrows with their coordinates, in pixels."""
 
     height: int
     nodes: tuple[RouteNode, ...]

@@ -49,7 +49,7 @@ _SORTS: dict[str, Callable[[TableFigures], Any]] = {
 
 
 class PageRoute(GuardedRoute):
-    """A guarded route whose errors are pages."""
+    """A guarded route that shows errors as pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, which shows an error as a page."""
@@ -71,9 +71,9 @@ class PageRoute(GuardedRoute):
 
 
 class KeptTexts:
-    """The texts that are made of the newest snapshot, each once. Any thread may ask.
+    """A cache of the texts that are rendered from the newest snapshot, each once. Any thread may ask.
 
-    All open pages are read again at the same moment: whoever comes while a text is made waits for it.
+    All open pages are read again at the same moment: a request that comes while its text is rendered waits for it.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class _Text:
 
 
 class PageScreens:
-    """The endpoints that show; one rendered text serves all browsers of one role, as long as one snapshot does."""
+    """The endpoints that show screens. A text is rendered once per snapshot for all browsers of one role."""
 
     def __init__(self, master: Master, reader: StateReader) -> None:
         self._master, self._reader = master, reader

@@ -19,16 +19,19 @@ StepPoint = tuple[int, float]
 
 @dataclass(slots=True)
 class _Task:
-    """The sums at the last point, by source, and the points: unix time, with the seconds of a batch by step."""
+    """The data of one task: by source, the sums at the last point, and the points of all sources together.
+
+    A point is a unix time, with the seconds of a batch by step.
+    """
 
     sums: dict[str, tuple[int, dict[str, float]]] = field(default_factory=dict)
     points: deque[tuple[int, dict[str, float]]] = field(default_factory=lambda: deque(maxlen=POINTS))
 
 
 class StepTimes:
-    """The times of each task's steps. Not for two threads at once.
+    """The mean time of each task's steps in a batch, point by point. Not for two threads at once.
 
-    A source whose counts begin anew, or that is new, has no mean yet.
+    A source that is new, or whose counts begin anew, has no mean yet.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ _WIDTH, _HEIGHT = 120, 28
 
 @dataclass(frozen=True, slots=True)
 class LagTrend:
-    """The largest lag of each of the last minutes, the oldest first; None while unknown."""
+    """The largest lag in each of the last minutes, the oldest first; None while unknown."""
 
     minutes: tuple[int | None, ...]
 

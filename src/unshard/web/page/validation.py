@@ -55,7 +55,7 @@ Answer = Callable[[Validation], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ValidatorFigures:
-    """The validator of one source. Counts are None while unknown; `behind`: how far it is behind the sync."""
+    """The status of one source's validator. Counts are None while unknown; `behind`: how far it lags the sync."""
 
     source: str
     mode: str
@@ -82,7 +82,10 @@ class ValidatorFigures:
 
 @dataclass(frozen=True, slots=True)
 class DifferingCell:
-    """One column of a row on both ends, cut to what a page shows; None for NULL, "" with `there` false for no row."""
+    """One column of a row in source and target, each value cut to what a page shows.
+
+    A value is None for NULL, and on a side that has no row (`DifferingRow.in_source`, `DifferingRow.in_target`).
+    """
 
     column: str
     source: str | None
@@ -92,7 +95,10 @@ class DifferingCell:
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow:
-    """One error on record. `marked` are the columns that differ, `others` the rest; `hidden` of them are not shown."""
+    """A row error on record.
+
+    `marked` are the columns that differ, `others` the remaining ones; `hidden` is how many of both are not shown.
+    """
 
     number: int
     source: str
@@ -118,7 +124,7 @@ class DifferingRow:
 
 @dataclass(frozen=True, slots=True)
 class UnvalidatedTable:
-    """A table that the validator leaves out, and why."""
+    """A table that the validator does not compare, with the reason."""
 
     source: str
     table: str
@@ -128,9 +134,9 @@ class UnvalidatedTable:
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The target's record, read at `at` (unix time). `trouble`: why it could not be read.
+    """The target's records of a task's validation, read at `at` (unix time).
 
-    `validated` counts the tables that are looked at, `stopped` are the others.
+    `trouble`: why they could not be read. `validated` counts the tables that are compared, `stopped` are the others.
     """
 
     at: float
@@ -211,9 +217,10 @@ def differing_row(form: Mapping[str, Any]) -> DifferingRow:
 
 
 class ValidationReader:
-    """One reading for all pages. `answer` is the master's verb; `changed` is called when there is a new reading.
+    """The reader of validation records, which reads once for all pages. Any thread may call it.
 
-    Any thread may call. A target that does not answer keeps one thread of this, never a page.
+    `answer` asks the master's verb; `changed` is called when there is a new reading. A target that does not answer
+    blocks one thread of the reader, never a page.
     """
 
     def __init__(self, answer: Answer, changed: Callable[[], None]) -> None:

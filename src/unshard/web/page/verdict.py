@@ -11,7 +11,10 @@ from unshard.web.page.figures import ClusterFigures, Health, TaskFigures
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Concerns of one sort. In `sentence`, {} is the name; `many` is said of several of them."""
+    """A kind of concern and its texts.
+
+    `sentence` is the text for one concern, with {} for its name; `many` is the text for several concerns.
+    """
 
     kind: str
     sentence: str
@@ -73,7 +76,7 @@ _ORDER = {name: number for number, name in enumerate(_GROUPS)}
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A state in words with the name of one thing in it, which the page sets apart."""
+    """A sentence about a state; it contains at most one name, which the page highlights."""
 
     kind: str
     before: str
@@ -99,12 +102,18 @@ def said(pattern: str, name: str = "") -> Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """One thing that is not fine.
+    """One problem of the cluster.
 
-    `name`: of a task, a source, a worker or a lock. `words` replace the group's sentence where that has a figure.
-    `details` tell more; `sources` are those that it is about, none for all of a task. `since` is in unix seconds; None
-    while unknown, and where `at_least` it may have begun earlier. `path` leads to its screen, from the page's root.
-    `count`: how many things it stands for. `task`: the task whose screen shows it too.
+    Args:
+        name: the name of a task, a source, a worker or a lock.
+        words: replace the group's sentence where it has a figure.
+        details: further sentences.
+        sources: the sources that it is about; none for all sources of a task.
+        since: when it began, in unix seconds; None while unknown.
+        at_least: it may have begun earlier than `since`.
+        path: the path of its screen, from the page's root.
+        count: how many things it stands for.
+        task: the task whose screen shows it too.
     """
 
     group: str
@@ -187,7 +196,7 @@ def of_task(concerns: Iterable[Concern], task: TaskFigures) -> list[Concern]:
 
 @dataclass(slots=True)
 class FirstSeen:
-    """When each concern was first seen. Not for two threads at once."""
+    """The time at which each concern was first seen. Not for two threads at once."""
 
     _seen: dict[tuple[str, str], tuple[float, bool]] = field(default_factory=dict)
     _begun: bool = False

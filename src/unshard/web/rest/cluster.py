@@ -19,7 +19,7 @@ TOPOLOGY = "topology"
 
 
 class Place(BaseModel):
-    """The address of a tool."""
+    """The address of a tool: host and port."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -28,7 +28,10 @@ class Place(BaseModel):
 
 
 class Topology(BaseModel):
-    """The addresses of the cluster and the tools around it. Those of members are ignored: they tell them themselves."""
+    """The addresses of the cluster's members and of the tools around it.
+
+    The addresses of members are ignored in a request: members report their own.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

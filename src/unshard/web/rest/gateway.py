@@ -30,7 +30,7 @@ from unshard.web.leader import LeaderRoute
 
 
 class TaskOperation(BaseModel):
-    """DM's `op`, by name or number."""
+    """An operation on a task: DM's `op`, by name or number."""
 
     model_config = ConfigDict(extra="forbid")
 

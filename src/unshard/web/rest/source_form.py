@@ -16,7 +16,7 @@ class _Object(BaseModel):
 
 
 class Security(_Object):
-    """Certificates, as their PEM text."""
+    """TLS certificates and the private key, as PEM text, and the common names that are allowed."""
 
     ssl_ca_content: str = Field(default="", repr=False)
     ssl_cert_content: str = Field(default="", repr=False)
@@ -25,9 +25,9 @@ class Security(_Object):
 
 
 class Purge(_Object):
-    """The limits of relay files, applied every `interval` seconds.
+    """The settings by which relay files are deleted; they are applied every `interval` seconds.
 
-    Files older than `expires` hours are deleted, and the oldest ones while less than `remain_space` GB are free.
+    Files older than `expires` hours are deleted, and the oldest files while less than `remain_space` GB are free.
     """
 
     interval: int | None = None
@@ -45,7 +45,7 @@ class RelayConfig(_Object):
 
 
 class Source(_Object):
-    """One upstream server."""
+    """A source: one upstream server."""
 
     source_name: str
     host: str

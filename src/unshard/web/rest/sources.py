@@ -36,7 +36,7 @@ class CreateSource(_Body):
 
 
 class ChangeSource(_Body):
-    """A source with its new settings."""
+    """A source with new settings."""
 
     source: Source
 
@@ -48,7 +48,7 @@ class MoveSource(_Body):
 
 
 class RelayWish(_Body):
-    """The wanted relay of a source. Of workers only the one that serves the source may be named."""
+    """The settings with which the relay of a source is to run. Only the worker that serves the source may be named."""
 
     worker_name_list: list[str] = []
     relay_binlog_name: str | None = None

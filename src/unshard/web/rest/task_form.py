@@ -43,14 +43,14 @@ class RuleSource(_Object):
 
 
 class RuleTarget(_Object):
-    """The target of a rule; an empty table is the source's."""
+    """The target of a rule; with an empty table name the tables keep their own names."""
 
     table: str = ""
     schema_name: str = Field(alias="schema")
 
 
 class MigrateRule(_Object):
-    """Tables of a source (patterns), and where they go; without a target they keep their names."""
+    """A rule that selects tables of a source by patterns and routes them; without a target they keep their names."""
 
     source: RuleSource
     target: RuleTarget | None = None
@@ -158,7 +158,7 @@ def _named(instance: InstanceConfig, name: str) -> str:
 
 
 class Target(_Object):
-    """The target's login and session variables."""
+    """The target: its address, login and session variables."""
 
     host: str
     port: int
@@ -186,7 +186,7 @@ class IncrConf(_Object):
 
 
 class SourceConf(_Object):
-    """A source of the task, and where an incremental task begins on it."""
+    """A source of the task, and the position where an incremental task begins on it."""
 
     source_name: str
     binlog_name: str | None = None
@@ -195,7 +195,7 @@ class SourceConf(_Object):
 
 
 class SourceSettings(_Object):
-    """Settings of the units, and the sources."""
+    """The settings of the units, and the sources of the task."""
 
     full_migrate_conf: FullConf | None = None
     incr_migrate_conf: IncrConf | None = None
@@ -203,7 +203,7 @@ class SourceSettings(_Object):
 
 
 class Task(_Object):
-    """One migration."""
+    """A migration task."""
 
     name: str
     task_mode: str

@@ -29,7 +29,7 @@ from unshard.web.leader import LeaderRoute
 
 
 class Structure(BaseModel):
-    """The new structure of a tracked table, from SQL or from either end."""
+    """The new structure of a tracked table, given as SQL or read from the source or the target."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 

@@ -33,14 +33,14 @@ class GivenTask(_Body):
 
 
 class TaskConversion(_Body):
-    """One of the two."""
+    """A task to convert: either the object `task` or the text of a task file."""
 
     task: Task | None = None
     task_config_file: str = ""
 
 
 class Start(_Body):
-    """The options of a start, and the sources on which the task is started; none: on all."""
+    """The options with which a task is started, and the sources on which it is started; none: on all."""
 
     remove_meta: bool = False
     source_name_list: list[str] = []

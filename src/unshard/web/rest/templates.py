@@ -19,7 +19,7 @@ from unshard.web.rest.task_form import Task, from_config, to_text
 
 
 class Template(BaseModel):
-    """A task to keep for later. `overwrite`: in place of a template of its name."""
+    """A task to store as a template. `overwrite`: it replaces a template with the same name."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -28,7 +28,7 @@ class Template(BaseModel):
 
 
 class TemplateImport(BaseModel):
-    """A request to make templates of all tasks. `overwrite`: also in place of templates of their names."""
+    """A request to make templates of all tasks. `overwrite`: they replace templates with the same names."""
 
     model_config = ConfigDict(extra="forbid")
 
