@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unshard.kernels.literals import hash_of, partition_of, render
+from unshard.kernels.literals import hash_of, partition_of, range_partition_of, render
 
 FIXED = [
     16294208416658607535,
@@ -186,6 +186,41 @@ def test_partitions_are_even() -> None:
         assert counts.max() < 1.1 * counts.mean()
 
 
+def test_ranges_of_keys_are_dealt_in_turn() -> None:
+    keys = render([pa.array(range(995, 5005))], [b""], b",", None)
+    found = range_partition_of(keys, 4, 1, 3)
+    assert found.dtype == np.int32
+    assert found.tolist() == [number // 1000 % 4 for number in range(995, 5005)]
+    assert range_partition_of(keys, 4, 1, 0).tolist() == [number % 4 for number in range(995, 5005)]
+
+
+def test_partitions_by_range_never_change() -> None:
+    """As those by hash: plans written by one release are run again by the next."""
+    texts = [b"7,", b"1234,", b"-1234,", b"18446744073709551615,", b"(`a`='x9' AND `b`=12345) OR ", b","]
+    tails = [5 if text.endswith(b" OR ") else 1 for text in texts]
+    found = [
+        int(range_partition_of(pa.array([text], pa.binary()), 7, tail, 2)[0])
+        for text, tail in zip(texts, tails, strict=True)
+    ]
+    signs = [int(hash_of(pa.array([text], pa.binary()))[0]) for text in (b"-", b"(`a`='x9' AND `b`=")]
+    assert found == [0, 12 % 7, (signs[0] + 12) % 2**64 % 7, 184467440737095516 % 7, (signs[1] + 123) % 2**64 % 7, 0]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(1, 1000), st.integers(0, 20))
+def test_partitions_by_range_depend_on_the_key_alone(numbers: list[int], partitions: int, digits: int) -> None:
+    keys = render([pa.array([0, *numbers, 1], pa.int64())], [b""], b",", None)
+    found = range_partition_of(keys, partitions, 1, digits)
+    assert found.min() >= 0
+    assert found.max() < partitions
+    inner = keys.slice(1, len(numbers))
+    assert range_partition_of(inner, partitions, 1, digits).tolist() == found[1:-1].tolist()
+    one_by_one = [range_partition_of(inner.slice(at, 1), partitions, 1, digits)[0] for at in range(len(numbers))]
+    assert one_by_one == found[1:-1].tolist()
+
+
 def test_keys_are_never_null() -> None:
+    keys = pa.array([b"a", None], pa.binary())
     with pytest.raises(TypeError):
-        partition_of(pa.array([b"a", None], pa.binary()), 2)
+        partition_of(keys, 2)
+    with pytest.raises(TypeError):
+        range_partition_of(keys, 2, 1, 3)

@@ -86,7 +86,7 @@ def test_a_batch_of_rows_is_read_back() -> None:
         "x-1",
         stored.MERGED,
     )
-    shape = replace(now.shape, locked_upserts=False)  # no release that wrote version 1 knew of these
+    shape = replace(now.shape, locked_upserts=False, range_digits=0)  # no release that wrote version 1 knew of these
     assert before == replace(now, version=1, shape=shape, digests=digests(stored.BATCH, 1))
     assert before.digests == sample("rows")["tables"]
 
@@ -118,19 +118,33 @@ def test_a_record_of_a_later_version_is_refused() -> None:
         LockKeeper.from_dict("task", stored.MERGED, (), {**stored.KEEPER.to_dict(), "version": VERSION + 1})
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int) -> None:
     """With the shape on record, which is not the planner's own any more; other rules are refused."""
     log_range = TransactionRange(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
     work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
     planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
     form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
+    if version == 2:
+        form["version"] = version
+        del form["shape"]["range_digits"]
     record = RowsRecord.of(stored.open_batch(form | {"safe": False}))
     plan = planner.plan_again(work, (stored.TABLE_PLAN,), 6, 9, record)
-    shape = replace(stored.BATCH.shape, locked_upserts=version > 1)
+    shape = replace(stored.BATCH.shape, locked_upserts=version > 1, range_digits=3 if version > 2 else 0)
     assert (plan.shape, plan.ranges[0].start, plan.ranges[0].end) == (shape, 400, 900)
     with pytest.raises(SyncError, match="SYNC-008"):
         planner.plan_again(work, (replace(stored.TABLE_PLAN, filters=()),), 6, 9, record)
+
+
+@pytest.mark.parametrize(
+    ("size", "compact", "digits"),
+    [(400 << 10, True, 0), (512 << 10, True, 2), (5 << 20, True, 3), (5 << 20, False, 0), (9 << 20, True, 3)],
+)
+def test_large_batches_are_dealt_by_ranges_of_keys(size: int, compact: bool, digits: int) -> None:
+    log_range = TransactionRange(400, 400 + size, 1, 2, frozenset({stored.ORDERS}), 400, 400 + size, (), EndOfData())
+    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
+    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9, compact=compact), 2)
+    assert planner.plan(work, (replace(stored.TABLE_PLAN, filters=()),), 6, 9).shape.range_digits == digits
 
 
 def test_a_batch_planned_before_upserts_were_locked_is_written_as_it_was() -> None:

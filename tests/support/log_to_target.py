@@ -53,6 +53,7 @@ class Way:
     budget: int = 3000
     twice: bool = False
     again: bool = False
+    range_digits: int = 0
 
 
 class Log:
@@ -139,6 +140,7 @@ class Carrier:
                 continue
             tables = rules.plans(work.log_range.tables, work.begin, partial_images=work.log_range.partial_images)
             plan = planner.plan(work, tables, self.claim.epoch, next(self.numbers), safe=safe)
+            plan = replace(plan, shape=replace(plan.shape, range_digits=way.range_digits))
             tied = any(table.target.tied for table in plan.tables)
             if way.exchange == "shuffled" and planning.may_be_shuffled(plan.tables):
                 plan = replace(plan, shuffled=True, ranges=planning._ranges(work, 3))

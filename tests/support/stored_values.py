@@ -146,7 +146,7 @@ BATCH = BatchPlan(
     LATER.position,
     (Range("/relay/bin.000003", "bin.000003", 400, 900),),
     True,
-    BatchShape(4, 1000, 2 << 20, False, True, 64 << 20),
+    BatchShape(4, 1000, 2 << 20, False, True, 64 << 20, range_digits=3),
     (TABLE_PLAN,),
     MetaTables("dm_meta", "task"),
     Endpoint("127.0.0.1", 1, "u", "p"),

@@ -182,6 +182,7 @@ def test_the_target_ends_as_the_source(kind: str, data: st.DataObject) -> None:
         data.draw(st.integers(1, 5)),
         compact=data.draw(st.booleans()),
         multiple_rows=data.draw(st.booleans()),
+        range_digits=data.draw(st.integers(0, 2)),
     )
     table = KINDS[kind]
     batches = [(table, batch_of([image for shard, image in done if shard == one], table)) for one in (0, 1)]
@@ -198,10 +199,13 @@ def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: BatchShape) 
     found = []
     for share in (0, 1):
         mine = np.arange(share, shape.partitions, 2, dtype=np.int32)
-        for (table, batch), ties in zip(batches, find_ties(batches, shape.partitions), strict=True):
-            compact, several = shape.compact, shape.multiple_rows
-            done = encode(table, batch, shape.partitions, mine, ties, compact=compact, multiple_rows=several)
-            found.append(done[0])
+        found_ties = find_ties(batches, shape.partitions, shape.range_digits)
+        for (table, batch), ties in zip(batches, found_ties, strict=True):
+            compact, several, digits = shape.compact, shape.multiple_rows, shape.range_digits
+            done, _ = encode(
+                table, batch, shape.partitions, mine, ties, compact=compact, multiple_rows=several, range_digits=digits
+            )
+            found.append(done)
     return pa.Table.from_batches(found, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
 
 

@@ -89,7 +89,8 @@ def test_all_together_are_what_each_is_alone(data: st.DataObject) -> None:
             own += [(Op.UPDATE_BEFORE, seq, before, "old"), (Op.UPDATE_AFTER, seq, after, text)]
         else:
             own.append((op, seq, before, text))
-    shape = BatchShape(3, 10, compact=data.draw(st.booleans()), multiple_rows=data.draw(st.booleans()))
+    compact, several = data.draw(st.booleans()), data.draw(st.booleans())
+    shape = BatchShape(3, 10, compact=compact, multiple_rows=several, range_digits=data.draw(st.integers(0, 1)))
     batch = batch_plan(shape)
     found = [(TABLES[number], images(TABLES[number], own)) for number, own in rows.items()]
     ties = tie_rows(batch, found)
@@ -101,7 +102,14 @@ def test_all_together_are_what_each_is_alone(data: st.DataObject) -> None:
     alone, counts = [], dict.fromkeys((table.target.id for table, _ in found), 0)
     for (table, one), tied in zip(found, ties, strict=True):
         encoded, changes = encode(
-            table, one, shape.partitions, kept, tied, compact=shape.compact, multiple_rows=shape.multiple_rows
+            table,
+            one,
+            shape.partitions,
+            kept,
+            tied,
+            compact=compact,
+            multiple_rows=several,
+            range_digits=shape.range_digits,
         )
         alone.append(encoded)
         counts[table.target.id] += changes

@@ -234,3 +234,41 @@ def hash_of(keys: Any) -> Any:
 def partition_of(keys: Any, partitions: int) -> Any:
     """Return the partition, 0 to `partitions` - 1, of every key, as numpy int32: `hash_of` modulo `partitions`."""
     return (hash_of(keys) % np.uint64(partitions)).astype(np.int32)
+
+
+def range_partition_of(keys: Any, partitions: int, tail: int, digits: int) -> Any:
+    """Return the partition of every key, as numpy int32; keys that are neighbours mostly have the same partition.
+
+    `tail` is the number of bytes after the last value of each text. Where that value ends with decimal digits, keys
+    that differ only in the last `digits` of them are a range and have one partition; the ranges are dealt to the
+    partitions in turn. Other keys are dealt by their hash. Like `partition_of`, it depends on the texts alone and never
+    changes. Raises TypeError as `hash_of`.
+    """
+    if keys.type != pa.binary() or keys.null_count:
+        raise TypeError("keys are binary and never NULL")
+    rows: cython.Py_ssize_t = len(keys)
+    first: cython.Py_ssize_t = keys.offset
+    found = np.empty(rows, dtype=np.int32)
+    out_address: cython.size_t = found.ctypes.data
+    out: cython.pointer[int32_t] = cython.cast(cython.pointer[int32_t], out_address)
+    buffers: list[Any] = keys.buffers()
+    offsets: cython.pointer[int32_t] = cython.cast(cython.pointer[int32_t], _address(buffers[1]))
+    data: Bytes = _address(buffers[2])
+    count: uint64_t = partitions
+    behind: cython.Py_ssize_t = tail
+    within: cython.Py_ssize_t = digits
+    row: cython.Py_ssize_t
+    for row in range(rows):
+        begin: cython.Py_ssize_t = offsets[first + row]
+        end: cython.Py_ssize_t = offsets[first + row + 1] - behind
+        start: cython.Py_ssize_t = end
+        while start > begin and 48 <= data[start - 1] <= 57:
+            start -= 1
+        number: uint64_t = 0
+        at: cython.Py_ssize_t
+        for at in range(start, end - within):
+            number = number * 10 + cython.cast(uint64_t, data[at] - 48)
+        if start > begin:  # a sign, the key's other columns, or a value without digits at its end
+            number += _hash(data + begin, start - begin)
+        out[row] = number % count
+    return found

@@ -177,6 +177,8 @@ class BatchShape:
             only one slice is in memory at a time; 0: never.
         locked_upserts: whether UPDATEs of free rows of tables with several unique keys are upserts, where
             `TargetPlan.locked_upserts` allows it.
+        range_digits: keys that differ only in this many last decimal digits are in one partition, so that few
+            connections write to one page of the target; 0: partitions are by the hash of the key.
     """
 
     partitions: int
@@ -186,6 +188,7 @@ class BatchShape:
     multiple_rows: bool = True
     slice_bytes: int = 0
     locked_upserts: bool = True
+    range_digits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

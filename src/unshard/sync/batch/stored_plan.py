@@ -207,6 +207,7 @@ def _shape_form(shape: BatchShape) -> dict[str, Any]:
         "multiple_rows": shape.multiple_rows,
         "slice_bytes": shape.slice_bytes,
         "locked_upserts": shape.locked_upserts,
+        "range_digits": shape.range_digits,
     }
 
 
@@ -218,7 +219,8 @@ def _shape_of(form: Mapping[str, Any]) -> BatchShape:
         form["compact"],
         form["multiple_rows"],
         form["slice_bytes"],
-        form.get("locked_upserts", False),  # older plans don't have it
+        form.get("locked_upserts", False),  # older plans lack it, and the next
+        form.get("range_digits", 0),
     )
 
 

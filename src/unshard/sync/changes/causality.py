@@ -33,11 +33,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.kernels.components import join_equal, join_pairs, settle
-from unshard.kernels.literals import hash_of, partition_of, render
+from unshard.kernels.literals import hash_of, render
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.sync.batch.plan import BatchPlan, ConflictKey, TablePlan
 from unshard.sync.changes.decode import Images
-from unshard.sync.changes.encode import Ties, first_is_insert, keys_of
+from unshard.sync.changes.encode import Ties, first_is_insert, keys_of, partitions_of
 
 _CLASSES = (("[JY]", "I"), ("[VW]", "U"))
 _PLAIN = "^[ -_a-}]*$"
@@ -57,7 +57,7 @@ class _Images:
     batches: Batches
 
 
-def find_ties(batches: Batches, partitions: int) -> list[Ties]:
+def find_ties(batches: Batches, partitions: int, range_digits: int = 0) -> list[Ties]:
     """Return the ties among all images of one target, by batch. Every task of a batch finds the same. Pure.
 
     `batches` are all that the batch (or its slice) has of the target, whose plan has `ties`.
@@ -73,7 +73,7 @@ def find_ties(batches: Batches, partitions: int) -> list[Ties]:
     identity = np.ascontiguousarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int32)
     component = _components(images, identity, len(encoded.dictionary))
     ordered = (np.bincount(component, minlength=len(component))[component] > 1)[identity]
-    part = partition_of(encoded.dictionary, partitions)[component][identity]
+    part = partitions_of(batches[0][0].target, encoded.dictionary, partitions, range_digits)[component][identity]
     born = _born(images, identity)
     found, start = [], 0
     for key in keys:
@@ -163,6 +163,7 @@ def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
             tied.setdefault(table.target.id, []).append(place)
     for places in tied.values():
         batches = [(table, batch) for table, batch in (images[place] for place in places)]
-        for place, ties in zip(places, find_ties(batches, plan.shape.partitions), strict=True):
+        shape = plan.shape
+        for place, ties in zip(places, find_ties(batches, shape.partitions, shape.range_digits), strict=True):
             found[place] = ties
     return found

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.errors import BinlogError, Where
-from unshard.kernels.literals import partition_of, render
+from unshard.kernels.literals import partition_of, range_partition_of, render
 from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, quote_name
 from unshard.mysql.types import zero_text
@@ -36,6 +36,18 @@ _BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
 def key_separator(target: TargetPlan) -> bytes:
     """Return the bytes that end each key text; they are cut off the last one of a list."""
     return b"," if len(target.key) == 1 and not target.keyless else b" OR "
+
+
+def partitions_of(target: TargetPlan, keys: pa.Array, partitions: int, range_digits: int) -> np.ndarray:
+    """Return the partition of every key text, by `BatchShape.range_digits`. Pure: it depends on the text alone."""
+    found: np.ndarray
+    if range_digits:
+        listed = len(target.key) == 1 and not target.keyless
+        tail = len(key_separator(target)) + (0 if listed else len(b")"))
+        found = range_partition_of(keys, partitions, tail, range_digits)
+    else:
+        found = partition_of(keys, partitions)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +74,14 @@ def encode(
     compact: bool = True,
     multiple_rows: bool = True,
     tables: np.ndarray | None = None,
+    range_digits: int = 0,
 ) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
 
     The images may be of several tables, table after table, that are written alike: `tables` has the table's number by
     image then. All changes are ordered where the table is ordered, or where it is tied and there are no `ties`.
     `compact`: free changes will be compacted, so each is encoded in the form that its row will need. Without
-    `multiple_rows` an UPDATE of a tied table is encoded as assignments.
+    `multiple_rows` an UPDATE of a tied table is encoded as assignments. `range_digits`: as in `BatchShape`.
 
     Returns a batch of ENCODED_SCHEMA in the order of the images, and the number of changes before `mine` was applied.
     Called in a Spark task; pure. Raises BinlogError BINLOG-021 as `keys_of`.
@@ -94,7 +107,7 @@ def encode(
             kept[before[same]] = False
             new_op[before[~same]] = Op.DELETE
             new_op[before[~same] + 1] = Op.INSERT
-        part = partition_of(key, partitions)
+        part = partitions_of(target, key, partitions, range_digits)
     seen = int(kept.sum())
     if mine is not None:
         kept &= np.isin(part, mine)

@@ -121,6 +121,7 @@ def encode_changes(
             compact=shape.compact,
             multiple_rows=shape.multiple_rows,
             tables=one.tables,
+            range_digits=shape.range_digits,
         )
         batches.append(encoded)
         seen[one.plan.target.id] += changes

@@ -31,6 +31,10 @@ SHUFFLE_BYTES = 16 << 20
 """Bytes of a batch from which on its rows are moved between tasks, if there are SHUFFLE_SLOTS."""
 
 
+RANGE_BYTES = ((4 << 20, 3), (512 << 10, 2))
+"""Bytes of a batch from which on its keys are dealt in ranges, and the digits of a range (`BatchShape`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planner:
     """The planner of one source's batches; its fields are the settings that all of them have in common.
@@ -64,7 +68,10 @@ class Planner:
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         shuffled = shuffled and self.shape.multiple_rows and may_be_shuffled(tables)
-        shape = replace(self.shape, partitions=1) if self._is_small(size) else self.shape
+        if self._is_small(size):
+            shape = replace(self.shape, partitions=1)
+        else:
+            shape = replace(self.shape, range_digits=range_digits(size) if self.shape.compact else 0)
         return self._build(work, tables, epoch, batch_id, shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
@@ -132,6 +139,14 @@ class Planner:
 
     def _is_small(self, size: int) -> bool:
         return self.here and size <= HERE_BYTES
+
+
+def range_digits(size: int) -> int:
+    """Return `BatchShape.range_digits` for a batch of so many bytes: the largest that gives each partition many ranges.
+
+    A row has some fifty to two hundred bytes in the log.
+    """
+    return next((digits for least, digits in RANGE_BYTES if size >= least), 0)
 
 
 def may_be_shuffled(tables: Iterable[TablePlan]) -> bool:
