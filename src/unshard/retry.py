@@ -16,7 +16,6 @@ from threading import Event
 from typing import TypeVar
 
 from unshard.errors import is_retryable
-from unshard.log import logger
 from unshard.metrics.events import count_own
 
 ATTEMPTS = 15
@@ -82,6 +81,8 @@ def retrying(
                 raise
             wait = next(waits)
             count_own("unshard_retries_total")
+            from unshard.log import logger  # not above: Spark worker processes rarely log
+
             logger("retry").warning("trying again", error=str(error), wait_seconds=round(wait, 2), sampled=True)
             pause(wait)
             if give_up is not None and give_up.is_set():

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from unshard.errors import UnshardError
-from unshard.log import known_fields
 
 Counted = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 """Amounts by name of the metric and its labels, which are sorted by name."""
@@ -76,6 +75,8 @@ def count_own(name: str, amount: float = 1, /, **labels: str) -> None:
 
 
 def _whose() -> dict[str, str]:
+    from unshard.log import known_fields  # not above: Spark worker processes rarely log
+
     known = known_fields()
     return {"task": str(known.get("task", "")), "source_id": str(known.get("source", ""))}
 

@@ -18,7 +18,6 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.log import logger
 from unshard.mysql.failures import ends_connection
 
 IDLE_SECONDS = 30
@@ -66,6 +65,8 @@ def begin_session(connection: Any, given: tuple[tuple[str, str], ...]) -> None:
         except MySQLdb.Error as error:
             if ends_connection(error):
                 raise
+            from unshard.log import logger  # not above: Spark worker processes rarely log
+
             logger("target").info("the target does not end idle transactions", error=str(error), sampled=True)
 
 

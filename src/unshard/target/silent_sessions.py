@@ -15,7 +15,6 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.log import logger
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.target_session import IDLE_SECONDS
@@ -34,6 +33,8 @@ def end_silent(connection: Any, schema: str) -> None:
     """
     if not is_tidb(connection):
         return
+    from unshard.log import logger  # not above: Spark worker processes rarely log
+
     try:
         tables = rows(
             connection, "SELECT TIDB_TABLE_ID FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (schema,)
