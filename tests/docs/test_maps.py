@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from unshard.load.checkpoint import LoadTables
+from unshard.load.deferred_keys import DeferredKeys
 from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.repairs import create_repairs
@@ -323,6 +324,7 @@ def test_architecture_names_the_tables_in_the_target_and_their_columns() -> None
     recorder, meta = Recorder(), MetaTables("meta", "T")
     meta.create(recorder)
     LoadTables("meta", "T", "source").create(recorder)
+    DeferredKeys("meta", "T", "source").create(recorder)
     create_validation(recorder, meta)
     create_repairs(recorder, meta)
     RateLimiter("meta", rows_per_second=1).create(recorder)

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for `support`: a program h
 from support.threads import run_tasks, wait
 from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
+from unshard.load import deferred_keys
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.mysql.connection import Endpoint
@@ -24,6 +25,7 @@ def main(order: dict[str, str]) -> None:
         DumpUnit(source, "shard-1", settings, lambda name: name.schema == schema, run_tasks, wait, slots=2).run()
     if "target" in order:
         target = Endpoint("127.0.0.1", int(order["target"]), "root")
+        deferred_keys.DEFERRED_BYTES = int(order.get("deferred", deferred_keys.DEFERRED_BYTES))
         tables = LoadTables(f"{schema}_meta", "task", "shard-1")
         LoadUnit(
             target, tables, LoadSettings(folder, 2, "error"), lambda name: name, lambda name: None, run_tasks

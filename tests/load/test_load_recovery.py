@@ -28,8 +28,8 @@ PLACES = [
 ]
 
 
-def load(server: MariadbServer, schema: str, folder: Path, crash_at: str = "") -> int:
-    order = {"target": server.port, "folder": str(folder), "schema": schema}
+def load(server: MariadbServer, schema: str, folder: Path, crash_at: str = "", **more: object) -> int:
+    order = {"target": server.port, "folder": str(folder), "schema": schema, **more}
     environment = {**os.environ, "UNSHARD_CRASH_AT": crash_at}
     return subprocess.run([sys.executable, CHILD, json.dumps(order)], env=environment, timeout=120).returncode
 

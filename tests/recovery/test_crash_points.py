@@ -89,6 +89,8 @@ ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
     "dump-rename-before",
     "load-finish-before",
     "load-finish-after",
+    "load-keys-added",
+    "load-keys-recorded",
     "sync-cross-before",
     "sync-cross-after",
     "sync-piece-commit",

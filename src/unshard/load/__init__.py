@@ -8,6 +8,7 @@
 | `create_statements` | the CREATE statements of a dump under another name |
 | `structure` | the target's databases and tables: created, or compared with the source's |
 | `creation` | CREATE statements for each kind of target |
+| `deferred_keys` | secondary keys of large tables, built after their rows |
 | `empty_tables` | empty tables of an earlier attempt, dropped |
 | `widen` | the target's table altered to take the rows of copies that differ |
 | `task` | the Spark task: some files, each piece by piece |

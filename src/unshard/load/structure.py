@@ -14,6 +14,7 @@ from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
+from unshard.load.deferred_keys import DeferredKeys, in_foreign_keys
 from unshard.load.empty_tables import EmptyTables
 from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
@@ -89,11 +90,12 @@ def prepare(
     creation: Creation,
     source: str,
     records: FilledTables,
+    deferred: DeferredKeys | None = None,
 ) -> dict[TableName, Way]:
     """Create the tables that the target lacks, check those that it has; return, by source table, how rows are written.
 
-    Each created table is recorded in `records`. One that an earlier attempt of the task created with other columns, and
-    that holds no row, is made anew.
+    Each created table is recorded in `records`, the keys that a large one gets after its rows in `deferred`. A table
+    that an earlier attempt of the task created with other columns, and that holds no row, is made anew.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
     table doesn't fit, LOAD-011 and LOAD-023 where the target can't have what the source has; ConfigError CONFIG-010,
@@ -122,7 +124,9 @@ def prepare(
             _refuse_unlike([one for one in planned if one.target not in copied.joined], structures, copied)
         empty = EmptyTables(records)
         empty.put_back(connection, (one.target for one in planned if not there_before.has(one.target)))
-        make = partial(_make_tables, open_session, structures=structures, rules=rules, creation=creation)
+        connected = in_foreign_keys({one.table.name: one.table.create_sql for one in planned})
+        defer = partial(_defer, deferred, connected) if deferred is not None else None
+        make = partial(_make_tables, open_session, structures=structures, rules=rules, creation=creation, defer=defer)
         known = make(planned, there_before=_listed(connection, planned), records=records)
         shared = frozenset(copied.joined) | copied.ahead
 
@@ -187,10 +191,12 @@ def _make_tables(
     rules: LoadRules,
     creation: Creation,
     records: FilledTables,
+    defer: Callable[[Any, Sequence[_Planned]], None] | None,
 ) -> dict[TableName, Table | None]:
     """Create the missing tables, several at once; return by name the tables that the target then has.
 
-    `there_before`: those that exist, by their names.
+    `there_before`: those that exist, by their names. `defer` is called for a table that was just created, with all that
+    is loaded into it.
     """
     groups: dict[TableName, list[_Planned]] = {}
     for one in planned:
@@ -208,10 +214,20 @@ def _make_tables(
             rows(connection, f"USE {quote_name(target.schema)}")
             if _create(connection, text, f"table {target}", first.where):
                 records.note_made(connection, target)
+                if defer is not None:
+                    defer(connection, group)
             there = read_table(connection, target)
         return there
 
     return dict(zip(groups, each(open_session, make, list(groups), creation.at_once), strict=True))
+
+
+def _defer(
+    deferred: DeferredKeys, connected: Collection[TableName], connection: Any, group: Sequence[_Planned]
+) -> None:
+    """Defer the keys of a target table that is in no foreign key."""
+    if not any(one.table.name in connected for one in group):
+        deferred.defer(connection, group[0].target, sum(file.size for one in group for file in one.table.files))
 
 
 def _is_unfit(structure: Table, there: Table | None, one: _Planned) -> bool:

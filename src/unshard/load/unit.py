@@ -19,6 +19,7 @@ from unshard.errors import LoadError, UnshardError, Where, disclose
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.creation import Route, creation_for
+from unshard.load.deferred_keys import DeferredKeys
 from unshard.load.mydumper import read_foreign
 from unshard.load.seen_states import SeenStates, rows_in_all, rows_of, table_progress
 from unshard.load.structure import LoadRules, Way, prepare, raise_counters
@@ -116,6 +117,7 @@ class LoadUnit:
         self._seen = SeenStates(tables, endpoint)
         self._rows_before: int | None = None
         self._is_tidb = False
+        self._keys = DeferredKeys(tables.schema, tables.task, tables.source)
 
     def run(self, copied: DdlInSnapshot | None = None, prepared: Callable[[], None] = lambda: None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
@@ -185,7 +187,11 @@ class LoadUnit:
                 adopts=self._tables.begun(connection, any_source=True) != "",
             )
             making = partial(self._creating, contents)
-            ways = prepare(making, contents, self._rules, creation, source, filled)
+            if not self._is_tidb:
+                self._keys.create(connection)
+            ways = prepare(
+                making, contents, self._rules, creation, source, filled, None if self._is_tidb else self._keys
+            )
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
@@ -204,11 +210,13 @@ class LoadUnit:
                 yield connection
 
     def _finish(self) -> LoadResult:
-        """Check that no file is left, raise the counters, record the end. May be repeated."""
+        """Check that no file is left, add deferred keys, raise the counters, record the end. May be repeated."""
         with session(self._endpoint, "target", patience_seconds=STATEMENT_SECONDS) as connection:
             _prepare_session(connection)
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
                 self._check_finished(connection)
+                if not self._is_tidb:
+                    self._keys.add(connection, (self._rules.route(table.name) for table in self._contents.tables))
                 raise_counters(connection, self._contents, self._rules.route)
                 reach("load-finish-before")
                 self._tables.write_status(connection, FINISHED)

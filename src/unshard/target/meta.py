@@ -358,6 +358,7 @@ SUFFIXES = (
     *(
         "lightning_checkpoint_list",
         "load_chunk",
+        "load_key",
         "onlineddl",
         "prepared_xa",
         "repair",

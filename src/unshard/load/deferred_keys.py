@@ -1,0 +1,156 @@
+"""Secondary keys of large tables, left out while rows are loaded and built afterwards.
+
+A server builds a key from all rows much faster than it inserts into it row by row. A table that the load has created is
+altered before it gets a row: its keys that are neither primary nor unique are recorded in `T_load_key` and dropped. At
+the end of a source's load, they are added to every table that it has loaded into. MySQL and MariaDB only.
+
+| the process dies | then |
+|---|---|
+| before the keys are recorded | the table keeps them |
+| before they are dropped | the end of the load finds them all, and deletes the record |
+| before they are added, or meanwhile | the next attempt adds those that are missing |
+| before the record is deleted | the same: none is missing |
+
+Tables that foreign keys connect keep their keys. So does a table with a key of an AUTO_INCREMENT column, which the
+server refuses to drop.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import MySQLdb
+
+from unshard.crash_point import reach
+from unshard.load.creation import named_lock
+from unshard.log import logger
+from unshard.model.table import TableName, quote_name
+from unshard.mysql.connection import rows
+
+DEFERRED_BYTES = 32 << 20
+"""Bytes of a table's dump files from which on its keys are deferred: for less, two ALTERs cost more than they save."""
+SUFFIX = "load_key"
+_CREATE = """
+CREATE TABLE IF NOT EXISTS {name} (
+    target_schema VARCHAR(64) NOT NULL,
+    target_table VARCHAR(64) NOT NULL,
+    key_name VARCHAR(64) NOT NULL,
+    number INT NOT NULL,
+    definition TEXT NOT NULL,
+    create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (target_schema, target_table, key_name)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_NAMED = "target_schema = %s AND target_table = %s"
+_KEY = re.compile(r"^  (KEY `((?:[^`]|``)+)` .*?),?$", re.MULTILINE)
+_REFERENCED = re.compile(r" REFERENCES (?:`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)` ")
+_INNODB = re.compile(r"^\) ENGINE=InnoDB\b", re.MULTILINE)
+_PRESENT = "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+_NEEDED = frozenset({1075, 1553})
+"""Refusals to drop a key: of an AUTO_INCREMENT column, of a foreign key."""
+_THERE, _LOG_FULL = 1061, 1799
+"""A key of that name exists; so many rows were written during the ALTER that InnoDB's log of them is full."""
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredKeys:
+    """The access to one task's records of deferred keys.
+
+    Statements run on the given connection; driver errors are raised unchanged.
+    """
+
+    schema: str
+    task: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """Qualified and quoted name of the table of records."""
+        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{SUFFIX}')}"
+
+    def create(self, connection: Any) -> None:
+        """Create the table of records. Idempotent."""
+        rows(connection, _CREATE.format(name=self.name))
+
+    def defer(self, connection: Any, table: TableName, size: int) -> None:
+        """Drop the secondary keys of an empty table that the task has just created, once they are recorded.
+
+        `size`: the bytes of the files that are loaded into it. A small table keeps its keys.
+        """
+        if size < DEFERRED_BYTES:
+            return
+        keys = keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1])
+        if not keys:
+            return
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"REPLACE INTO {self.name} (target_schema, target_table, key_name, number, definition)"
+                " VALUES (%s, %s, %s, %s, %s)",
+                [(table.schema, table.table, key, number, text) for number, (key, text) in enumerate(keys.items())],
+            )
+        reach("load-keys-recorded")
+        try:
+            rows(connection, f"ALTER TABLE {table.quoted} " + ", ".join(f"DROP KEY {quote_name(key)}" for key in keys))
+        except MySQLdb.Error as error:
+            if error.args[0] not in _NEEDED:
+                raise
+            self._forget(connection, table)
+
+    def add(self, connection: Any, tables: Iterable[TableName]) -> None:
+        """Add the keys on record that these tables lack. Idempotent; several sources may call it at the same time."""
+        found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
+        for table in sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables)):
+            with named_lock(connection, f"unshard:keys:{table}"[:64]):
+                # once another source has added them, statements of its log may have dropped them since
+                asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"
+                keys = {str(key): str(text) for key, text in rows(connection, asked, (table.schema, table.table))}
+                begun, log = time.monotonic(), logger("load", source=self.source)
+                log.info("builds the keys of a loaded table", table=str(table), keys=", ".join(keys))
+                self._add(connection, table, keys)
+                reach("load-keys-added")
+                self._forget(connection, table)
+                log.info("built the keys", table=str(table), seconds=round(time.monotonic() - begun, 1))
+
+    def _add(self, connection: Any, table: TableName, keys: dict[str, str]) -> None:
+        shared = ""
+        for attempt in range(1, _ATTEMPTS + 1):
+            there = {str(name).lower() for (name,) in rows(connection, _PRESENT, (table.schema, table.table))}
+            missing = [text for key, text in keys.items() if key.lower() not in there]
+            if not missing:
+                return
+            try:
+                rows(connection, f"ALTER TABLE {table.quoted} " + ", ".join(f"ADD {text}" for text in missing) + shared)
+            except MySQLdb.Error as error:
+                if error.args[0] not in (_THERE, _LOG_FULL) or attempt == _ATTEMPTS:
+                    raise
+                shared = ", LOCK=SHARED" if error.args[0] == _LOG_FULL else shared
+
+    def _forget(self, connection: Any, table: TableName) -> None:
+        rows(connection, f"DELETE FROM {self.name} WHERE {_NAMED}", (table.schema, table.table))
+
+
+def in_foreign_keys(create_sqls: Mapping[TableName, str]) -> frozenset[TableName]:
+    """Return the tables that have a foreign key or may be referenced by one; the texts are of SHOW CREATE TABLE. Pure.
+
+    A server may lose track of a foreign key whose columns have no key for a while. Every table of a referenced name is
+    among them, whatever its schema is.
+    """
+    found = {name: _REFERENCED.findall(text) for name, text in create_sqls.items() if " FOREIGN KEY " in text}
+    referenced = {parent.replace("``", "`").lower() for parents in found.values() for parent in parents}
+    return frozenset(name for name in create_sqls if name in found or name.table.lower() in referenced)
+
+
+def keys_of(create_sql: str) -> dict[str, str]:
+    """Return, by name, the definition of each key of SHOW CREATE TABLE that is neither primary nor unique. Pure.
+
+    None for a table of another engine than InnoDB. FULLTEXT and SPATIAL keys are not among them: a server builds them
+    in another way.
+    """
+    if not _INNODB.search(create_sql):
+        return {}
+    return {name.replace("``", "`"): text for text, name in _KEY.findall(create_sql)}
