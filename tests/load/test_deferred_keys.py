@@ -10,14 +10,15 @@ from typing import Any
 
 import MySQLdb
 import pytest
-from test_load_recovery import load
 
+from support.dump_units import load
 from support.waiting import wait_until
 from unshard.dump.unit import DumpUnit
 from unshard.load import deferred_keys
 from unshard.load.deferred_keys import DeferredKeys, in_foreign_keys, keys_of
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
+from unshard.mysql.connection import rows
 from unshard.testing.mariadb_server import MariadbServer
 
 SHOWN = """CREATE TABLE `t` (
@@ -43,7 +44,10 @@ def test_which_keys_are_deferred() -> None:
 
 
 def test_which_tables_are_in_foreign_keys() -> None:
-    child = "FOREIGN KEY (`p`) REFERENCES `other`.`Pa``rent` (`id`),\n  CONSTRAINT `c` FOREIGN KEY (`q`) REFERENCES `q` (`id`)"
+    child = (
+        "FOREIGN KEY (`p`) REFERENCES `other`.`Pa``rent` (`id`),\n"
+        "  CONSTRAINT `c` FOREIGN KEY (`q`) REFERENCES `q` (`id`)"
+    )
     tables = {
         TableName("s", "child"): child,
         TableName("s", "pa`rent"): "",
@@ -225,14 +229,14 @@ def test_a_key_that_was_dropped_meanwhile_stays_dropped(
 def test_where_others_write_too_much_meanwhile_they_wait(
     deferred: DeferredKeys, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, run = deferred_keys.rows, []
+    run: list[str] = []
 
     def refusing(connection: Any, statement: str, values: Any = ()) -> Any:
         if "ADD KEY" in statement:
             run.append(statement)
             if len(run) == 1:
                 raise MySQLdb.OperationalError(1799, "Creating index 'a' required more than … bytes")
-        return ask(connection, statement, values)
+        return rows(connection, statement, values)
 
     monkeypatch.setattr(deferred_keys, "rows", refusing)
     with target_server.connection() as connection:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from support.dump_units import load
 from unshard.dump.unit import DumpUnit
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.recovery]
-CHILD = Path(__file__).parents[1] / "dump" / "child.py"
 PLACES = [
     "load-piece-before:2",
     "load-piece-commit",
@@ -26,12 +23,6 @@ PLACES = [
     "load-finish-before",
     "load-finish-after",
 ]
-
-
-def load(server: MariadbServer, schema: str, folder: Path, crash_at: str = "", **more: object) -> int:
-    order = {"target": server.port, "folder": str(folder), "schema": schema, **more}
-    environment = {**os.environ, "UNSHARD_CRASH_AT": crash_at}
-    return subprocess.run([sys.executable, CHILD, json.dumps(order)], env=environment, timeout=120).returncode
 
 
 def rows_written(server: MariadbServer, schema: str) -> int:

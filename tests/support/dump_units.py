@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,17 @@ from unshard.testing.throwaway_server import ThrowawayServer
 MakeDump = Callable[..., DumpUnit]
 
 
+CHILD = Path(__file__).parents[1] / "dump" / "child.py"
+
+
 def dump_of(source: ThrowawayServer, folder: Path, schema: str, **settings: Any) -> DumpUnit:
     """A dump in threads, into `folder`/dump."""
     chosen = DumpSettings(**{"directory": folder / "dump", "threads": 2, **settings})
     return DumpUnit(source.endpoint, "shard-1", chosen, lambda name: name.schema == schema, run_tasks, wait, slots=2)
+
+
+def load(target: ThrowawayServer, schema: str, folder: Path, crash_at: str = "", **more: object) -> int:
+    """Load a dump folder in a process of its own, which may die at a crash point. Returns its exit code."""
+    order = {"target": target.port, "folder": str(folder), "schema": schema, **more}
+    environment = {**os.environ, "UNSHARD_CRASH_AT": crash_at}
+    return subprocess.run([sys.executable, CHILD, json.dumps(order)], env=environment, timeout=120).returncode
