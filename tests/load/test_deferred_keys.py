@@ -14,6 +14,7 @@ import pytest
 from support.dump_units import load
 from support.waiting import wait_until
 from unshard.dump.unit import DumpUnit
+from unshard.errors import LoadError
 from unshard.load import deferred_keys
 from unshard.load.deferred_keys import DeferredKeys, in_foreign_keys, keys_of
 from unshard.load.unit import LoadUnit
@@ -246,10 +247,17 @@ def test_where_others_write_too_much_meanwhile_they_wait(
 
 
 @pytest.mark.server
-def test_an_alter_that_fails_ends_the_load(
-    deferred: DeferredKeys, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+def test_a_key_that_can_not_be_built_stops_the_load_until_it_can(
+    deferred: DeferredKeys, target_server: MariadbServer, schema: str
 ) -> None:
     target_server.run(f"ALTER TABLE {schema}.t DROP COLUMN a")
-    with target_server.connection() as connection, pytest.raises(MySQLdb.Error, match="doesn't exist in table"):
+    with target_server.connection() as connection:
+        with pytest.raises(LoadError) as stopped:
+            deferred.add(connection, [TableName(schema, "t")])
+        assert stopped.value.code == "LOAD-027"
+        assert "a, b" in str(stopped.value)
+        assert "doesn't exist in table" in str(stopped.value)
+        assert recorded(target_server, schema) == [("t", "a"), ("t", "b")]
+        target_server.run(f"ALTER TABLE {schema}.t ADD COLUMN a INT")
         deferred.add(connection, [TableName(schema, "t")])
-    assert recorded(target_server, schema) == [("t", "a"), ("t", "b")]
+    assert keys(target_server, schema, "t") == {"PRIMARY", "a", "b"}

@@ -111,4 +111,9 @@ LOAD: dict[str, CatalogueEntry] = {
         " {target}` if it is system-versioned) and start again. If they are to stay, set `incremental-import: true`"
         " under `loaders:`. Otherwise route the source's table to another one",
     ),
+    "LOAD-027": CatalogueEntry(
+        "the server can't build the keys of a table that is loaded: {keys}",
+        "all rows of the table are there, and only these keys are missing. See what the server's error says: mostly its"
+        " folder for temporary files (`tmpdir`) lacks space. Then resume the task, which builds the missing keys",
+    ),
 }

@@ -26,10 +26,12 @@ from typing import Any
 import MySQLdb
 
 from unshard.crash_point import reach
+from unshard.errors import LoadError, Where
 from unshard.load.creation import named_lock
 from unshard.log import logger
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
+from unshard.mysql.failures import is_transient
 
 DEFERRED_BYTES = 32 << 20
 """Bytes of a table's dump files from which on its keys are deferred: for less, two ALTERs cost more than they save."""
@@ -61,7 +63,7 @@ _ATTEMPTS = 10
 class DeferredKeys:
     """The access to one task's records of deferred keys.
 
-    Statements run on the given connection; driver errors are raised unchanged.
+    Statements run on the given connection; other driver errors are raised unchanged.
     """
 
     schema: str
@@ -102,7 +104,10 @@ class DeferredKeys:
             self._forget(connection, table)
 
     def add(self, connection: Any, tables: Iterable[TableName]) -> None:
-        """Add the keys on record that these tables lack. Idempotent; several sources may call it at the same time."""
+        """Add the keys on record that these tables lack. Idempotent; several sources may call it at the same time.
+
+        Raises LoadError LOAD-027 where the server can't build them.
+        """
         found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
         for table in sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables)):
             with named_lock(connection, f"unshard:keys:{table}"[:64]):
@@ -127,7 +132,11 @@ class DeferredKeys:
                 rows(connection, f"ALTER TABLE {table.quoted} " + ", ".join(f"ADD {text}" for text in missing) + shared)
             except MySQLdb.Error as error:
                 if error.args[0] not in (_THERE, _LOG_FULL) or attempt == _ATTEMPTS:
-                    raise
+                    if is_transient(error):
+                        raise
+                    cause = f"{error.args[0]}: {error.args[1]}"
+                    names = ", ".join(key for key in keys if key.lower() not in there)
+                    raise LoadError("LOAD-027", Where(self.source, str(table)), cause, {"keys": names}) from error
                 shared = ", LOCK=SHARED" if error.args[0] == _LOG_FULL else shared
 
     def _forget(self, connection: Any, table: TableName) -> None:
