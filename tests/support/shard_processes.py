@@ -105,7 +105,7 @@ class Process:
 
     def is_frozen(self) -> bool:
         """Whether any process of its family is stopped."""
-        return any(one.status() == psutil.STATUS_STOPPED for one in self._family())
+        return any(_is_stopped(one) for one in self._family())
 
     def _family(self) -> list[psutil.Process]:
         try:
@@ -233,3 +233,10 @@ def main(task_file: str, source_file: str, number: str) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))
+
+
+def _is_stopped(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_STOPPED)
+    except psutil.NoSuchProcess:  # it has ended since its family was listed
+        return False
