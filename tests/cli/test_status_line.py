@@ -78,6 +78,12 @@ def test_each_copying_unit_gets_one_line_that_stays_as_it_ends(rows_before: int,
     assert done == [f"s1  dump  4,000 rows  9.0 kB  {told}"]
 
 
+def test_keys_that_are_built_after_the_rows_are_told() -> None:
+    load = SubtaskStatus("s1", "load", 4.0, Progress(1, 2, 4000, 4000, 9000, 9000, 0), note="builds the keys of d.t")
+    assert line(load).startswith("s1  load  4,000 rows")
+    assert line(load).endswith("  builds the keys of d.t")
+
+
 def test_a_wait_is_told_in_place_of_figures_and_gets_one_line_that_stays() -> None:
     def at(second: int) -> datetime:
         return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)

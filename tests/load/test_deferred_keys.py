@@ -110,14 +110,18 @@ def test_the_load_of_a_table_goes_before_its_keys(
     make_source(source_server, schema)
     make_dump(schema, rows=400).run()
     during: dict[str, set[str]] = {}
-    add = DeferredKeys.add
+    notes: list[str] = []
+    unit, add = make_load(schema), DeferredKeys._add
 
-    def seen(own: DeferredKeys, connection: Any, tables: Any) -> None:
-        during.update({table: keys(target_server, schema, table) for table in TABLES})
-        add(own, connection, tables)
+    def seen(own: DeferredKeys, connection: Any, table: TableName, missing: dict[str, str]) -> None:
+        during.update({name: keys(target_server, schema, name) for name in TABLES if name not in during})
+        notes.append(unit.note)
+        add(own, connection, table, missing)
 
-    monkeypatch.setattr(DeferredKeys, "add", seen)
-    make_load(schema).run()
+    monkeypatch.setattr(DeferredKeys, "_add", seen)
+    unit.run()
+    assert notes == [f"builds the keys of {schema}.keyless", f"builds the keys of {schema}.plain"]
+    assert unit.note == ""
     assert during == {
         "plain": {"PRIMARY", "u", "words"},
         "counted": {"PRIMARY", "n", "b"},  # the server does not drop `n`, so both stay

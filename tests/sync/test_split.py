@@ -139,6 +139,22 @@ def test_one_row_that_is_too_large_is_told(place: Target, size: int) -> None:
     assert len(place.rows("plain")) == 5
 
 
+def test_a_row_passes_once_the_limit_is_raised_although_the_connection_is_older(place: Target) -> None:
+    """A session keeps the limit that the server had when it began; another process may have kept one."""
+    plan = fresh(place, "plain")
+    place.run(plan, [insert("plain", 1, "x")])
+    with place.connection.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_binlog_cache_size = 4294967296")
+        cursor.execute(f"SET GLOBAL max_allowed_packet = {4 * PACKET_BYTES}")
+        try:
+            again = replace(place.batch(SHAPE), target=plan.target)
+            assert place.run(again, [insert("plain", 2, "x" * 70_000)])["plain"].inserted == 1
+        finally:
+            cursor.execute(f"SET GLOBAL max_binlog_cache_size = {CACHE_BYTES}")
+            cursor.execute(f"SET GLOBAL max_allowed_packet = {PACKET_BYTES}")
+    assert [row[0] for row in place.rows("plain")] == [1, 2]
+
+
 @pytest.mark.parametrize("place_of_death", ["sync-piece-commit:2", "sync-piece-after:3", "sync-chunk-before:4"])
 def test_a_death_between_two_pieces(
     place: Target, place_of_death: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -111,7 +111,7 @@ def line(reading: SubtaskStatus) -> str:
         return f"{_waits(reading.source, reading.waits)}, next try at {_clock(reading.waits.until)}"
     head = f"{reading.source}  {reading.unit}"
     if reading.progress is not None:
-        return f"{head}  {_copying(reading.progress, reading.unit_seconds)}"
+        return f"{head}  {_copying(reading.progress, reading.unit_seconds)}  {reading.note}".rstrip()
     sync = reading.sync
     if sync is None or sync.location is None:
         return f"{head}  {reading.note}".rstrip()

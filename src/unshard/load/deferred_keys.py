@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,13 +103,16 @@ class DeferredKeys:
                 raise
             self._forget(connection, table)
 
-    def add(self, connection: Any, tables: Iterable[TableName]) -> None:
+    def add(
+        self, connection: Any, tables: Iterable[TableName], begins: Callable[[TableName], None] = lambda table: None
+    ) -> None:
         """Add the keys on record that these tables lack. Idempotent; several sources may call it at the same time.
 
-        Raises LoadError LOAD-027 where the server can't build them.
+        `begins` is called before a table's keys are built. Raises LoadError LOAD-027 where the server can't build them.
         """
         found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
         for table in sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables)):
+            begins(table)
             with named_lock(connection, f"unshard:keys:{table}"[:64]):
                 # once another source has added them, statements of its log may have dropped them since
                 asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"

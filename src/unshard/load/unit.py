@@ -117,6 +117,8 @@ class LoadUnit:
         self._seen = SeenStates(tables, endpoint)
         self._rows_before: int | None = None
         self._is_tidb = False
+        self.note = ""
+        """What `run` does when all rows are loaded, in words; "" otherwise. Read by any thread."""
         self._keys = DeferredKeys(tables.schema, tables.task, tables.source)
 
     def run(self, copied: DdlInSnapshot | None = None, prepared: Callable[[], None] = lambda: None) -> LoadResult:
@@ -127,6 +129,7 @@ class LoadUnit:
         called when the target has the tables.
         """
         self._rules, self._rows_before = replace(self._rules, copied=copied or DdlInSnapshot()), None
+        self.note = ""
         begun = retrying(self._begin)
         self._seen.forget()
         prepared()
@@ -201,6 +204,9 @@ class LoadUnit:
             self._rows_before = self._result(connection).rows
             return contents, ways, epoch
 
+    def _builds(self, table: TableName) -> None:
+        self.note = f"builds the keys of {table}"
+
     @contextmanager
     def _creating(self, contents: Contents) -> Iterator[Any]:
         """Open a session that creates tables."""
@@ -216,7 +222,9 @@ class LoadUnit:
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
                 self._check_finished(connection)
                 if not self._is_tidb:
-                    self._keys.add(connection, (self._rules.route(table.name) for table in self._contents.tables))
+                    targets = [self._rules.route(table.name) for table in self._contents.tables]
+                    self._keys.add(connection, targets, self._builds)
+                    self.note = ""
                 raise_counters(connection, self._contents, self._rules.route)
                 reach("load-finish-before")
                 self._tables.write_status(connection, FINISHED)

@@ -33,7 +33,8 @@ class SubtaskStatus:
         sync: the figures of the sync, while it runs.
         backlog_at_least: the source may have more, because the relay itself has to catch up.
         upstream: the source's position when it was asked last; None: it can't be asked.
-        note: an exceptional state (the relay reconnects, a step waits in the target), else empty.
+        note: an exceptional state (the relay reconnects, a step waits in the target), or a long step that no other
+            field shows (the load builds keys); else empty.
         copied: the dump and the load of this run that are over, each with its last status.
         waits: the wait for an error to pass, during such a wait.
         waited: the newest of these waits, also when it is over: a wait may be shorter than the time between two

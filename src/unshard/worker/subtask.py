@@ -222,7 +222,7 @@ class Subtask:
 
     def _loading(self, load: LoadUnit, seconds: float, *, asks: bool) -> SubtaskStatus:
         try:
-            return SubtaskStatus(self.source, "load", seconds, progress=load.progress(asks=asks))
+            return SubtaskStatus(self.source, "load", seconds, progress=load.progress(asks=asks), note=load.note)
         except UnshardError:  # the load meets the same trouble, and decides
             return SubtaskStatus(self.source, "load", seconds, note="the target does not answer")
 

@@ -100,6 +100,7 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
     """Apply the chunk, or a piece of it, in one transaction; in smaller ones where that is too large for the target."""
     ledgers: list[Ledger] = []
     waiting = [chunk]
+    refused: Chunk | None = None
     while waiting:
         piece = waiting.pop()
         try:
@@ -117,9 +118,11 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
             if not pieces and error.code != TOO_LARGE:
                 raise
             if not pieces:
-                # a session keeps the limit that it began with: the next attempt asks for the one of then
+                # a session keeps the limits that the server had when it began: a new one may have higher ones
                 writer_of(plan, part).drop()
-                raise _too_large(piece, plan, error) from error
+                if piece == refused:
+                    raise _too_large(piece, plan, error) from error
+                refused, pieces = piece, (piece,)
             waiting.extend(reversed(pieces))
             continue
         ledgers.append(ledger)
