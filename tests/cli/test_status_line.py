@@ -80,7 +80,7 @@ def test_each_copying_unit_gets_one_line_that_stays_as_it_ends(rows_before: int,
 
 def test_keys_that_are_built_after_the_rows_are_told() -> None:
     load = SubtaskStatus("s1", "load", 4.0, Progress(1, 2, 4000, 4000, 9000, 9000, 0), note="builds the keys of d.t")
-    assert line(load).startswith("s1  load  4,000 rows")
+    assert line(load).startswith("s1  load  4,000 of about 4,000 rows")
     assert line(load).endswith("  builds the keys of d.t")
 
 
