@@ -190,6 +190,7 @@ _IN_ONE_PROCESS = ("copy", "rows", "types", "statements", "sharding DDL, pessimi
 PAIRS: Final = (
     _pair("mysql-8.0", "tidb", _ALL),
     _pair("mysql-5.6", "tidb", _IN_ONE_PROCESS),
+    _pair("mysql-9.7", "tidb", _IN_ONE_PROCESS),
     _pair("mariadb", "tidb", _ALL),
 )
 """In the order in which the suite runs them. From MariaDB into MariaDB all tests run, in the other suites."""
