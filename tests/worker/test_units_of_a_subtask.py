@@ -89,7 +89,7 @@ def test_a_load_that_meets_another_dump_still_knows_who_has_the_first() -> None:
         one.obey(one.order.model_copy(update={"kept": one.brief()}), one.config)
         raise LoadError("LOAD-008", Where("s1"), values={"fault": "another dump"})
 
-    subtask.load = cast(Any, SimpleNamespace(run=refuse, progress=lambda **_: Progress(), tables=tuple))
+    subtask.load = cast(Any, SimpleNamespace(run=refuse, progress=lambda **_: Progress(), tables=tuple, note=""))
     one = hosted(subtask, kept="w2")
     one.obey(one.order, one.config)
     wait_until(lambda: one.brief().lost_dump, "LOAD-008")
