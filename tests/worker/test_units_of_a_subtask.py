@@ -34,7 +34,7 @@ class Beginning:
 def copying(check: Any, shown: list[str]) -> Subtask:
     """Dump and load that only note what is shown in them."""
     unit: Any = SimpleNamespace(
-        run=lambda *_: shown.append(subtask.unit), progress=lambda **_: Progress(), tables=tuple
+        run=lambda *_: shown.append(subtask.unit), progress=lambda **_: Progress(), tables=tuple, note=""
     )
     beginning: Any = Beginning(check)
     subtask: Subtask = Subtask("s1", beginning, None, dump=unit, load=unit, sync=None)
