@@ -11,6 +11,7 @@ import pytest
 
 from support.dump_units import load
 from unshard.dump.unit import DumpUnit
+from unshard.load.unit import LoadResult, LoadUnit
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.recovery]
@@ -60,3 +61,21 @@ def test_a_killed_load_loads_every_row_once(
     assert target_server.query(f"SELECT SUM(done_rows), MIN(finished) FROM {schema}_meta.task_load_chunk") == [
         (2400, 1)
     ]
+
+
+def test_a_load_of_which_only_the_end_is_left_starts_no_task(
+    make_dump: Callable[..., DumpUnit],
+    make_load: Callable[..., LoadUnit],
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t AS SELECT 1 AS id")
+    make_dump(schema).run()
+    assert load(target_server, schema, tmp_path / "dump", "load-finish-before") == -signal.SIGKILL
+    unit = make_load(schema)
+    monkeypatch.setattr(unit, "_run_tasks", None)
+    assert unit.run() == LoadResult(1, 1)
+    assert target_server.query(f"SELECT id FROM {schema}.t") == [(1,)]

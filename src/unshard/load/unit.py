@@ -168,8 +168,11 @@ class LoadUnit:
         states = self._seen.last
         return tuple(table_progress(name, files, states, self._rows_of[name]) for name, files in self._files.items())
 
-    def _begin(self) -> tuple[Contents, dict[TableName, Way], int] | None:
-        """Make schemas and tables and claim the load; None when it is finished. May be repeated."""
+    def _begin(self) -> tuple[Contents, dict[TableName, Way], int, frozenset[str]] | None:
+        """Make schemas and tables and claim the load; None when it is finished. May be repeated.
+
+        Returns the dump's contents, how each table is written, the epoch, and the files that are not loaded yet.
+        """
         with session(self._endpoint, "target") as connection:
             _prepare_session(connection)
             self._tables.create(connection)
@@ -201,8 +204,10 @@ class LoadUnit:
             self._contents = contents
             _tell_lost(contents, ways, source)
             epoch = self._tables.take_over(connection, contents.identity, files)
-            self._rows_before = self._result(connection).rows
-            return contents, ways, epoch
+            states = self._tables.states(connection)
+            self._rows_before = sum(state.done_rows for state in states.values())
+            left = frozenset(name for name, state in states.items() if not state.finished)
+            return contents, ways, epoch, left
 
     def _builds(self, table: TableName) -> None:
         self.note = f"builds the keys of {table}"
@@ -231,8 +236,13 @@ class LoadUnit:
                 reach("load-finish-after")
             return self._result(connection)
 
-    def _load(self, contents: Contents, ways: dict[TableName, Way], epoch: int) -> None:
-        files = [FileWork(file, ways[table.name]) for table in contents.tables for file in table.files]
+    def _load(self, contents: Contents, ways: dict[TableName, Way], epoch: int, left: frozenset[str]) -> None:
+        """Load the files of `left`. Spark isn't started for none."""
+        files = [
+            FileWork(file, ways[table.name]) for table in contents.tables for file in table.files if file.name in left
+        ]
+        if not files:
+            return
         dealt = shares(files, [work.file.size for work in files], min(self._settings.pool_size, self._settings.tasks))
         connections = self._settings.pool_size // max(len(dealt), 1) if self._is_tidb else 1
         payloads = [
