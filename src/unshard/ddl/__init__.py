@@ -27,7 +27,7 @@
 | `schema_equality` | the comparison of two SHOW CREATE texts |
 | `own_names` | names of constraints that a server makes |
 | `plan` | the plan of an intent: the structures before and after each statement |
-| `session` | the session in which a statement runs on the target |
+| `session` | the session of a statement on the target, set up |
 | `intent` | the stored intent of a statement |
 | `execute` | the remaining steps of an intent, each run once |
 | `backfill` | values that an ALTER TABLE writes into existing rows |

@@ -1,4 +1,4 @@
-"""The session in which a statement runs on the target: its upstream session, as far as that decides the outcome."""
+"""Sets up the session in which a statement runs on the target, with the upstream settings that affect its result."""
 
 from __future__ import annotations
 

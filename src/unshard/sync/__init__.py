@@ -16,7 +16,7 @@
 | `statements` | the parts of `statement`: reading, refusing, recording, and setting values in existing rows |
 | `sharding` | sharding DDL, pessimistic and optimistic; its re-sync; rows that move between shards |
 | `merged_runs` | the batches that run changes of merged tables in optimistic mode |
-| `operate` | binlog operators when a source starts and stops |
+| `operate` | binlog operators across stops and starts of a source |
 | `lag` | the lag of a source |
 | `status` | the figures for the status line and `query-status` |
 """

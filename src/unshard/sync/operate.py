@@ -1,13 +1,14 @@
-"""Binlog operators when a source starts and stops: finishes the open batch of a statement, and records where it stops.
+"""Applies binlog operators across stops and starts of a source.
 
-A binlog operator is a user's instruction for one position of the log (`unshard ctl binlog skip`). The recorded position
-of the stop is where the next one applies. An open batch is finished as follows:
+A binlog operator is a user's instruction for one position of the log (`unshard ctl binlog skip`). When an error stops
+the sync, its position is recorded: an operator that is given without a position is for that one. When the sync starts
+again, it finishes the statement that was in progress:
 
-| the open batch of a statement was planned | an operator is pending for it | then |
+| the statement was planned | pending operator | then |
 |---|---|---|
-| without one, or with this very one | no, or this one | its plan is finished |
-| without one, or with another | yes | it is planned again in the same batch; what is already done of it stays |
-| with one that was reverted | no | it is planned again as the statement itself |
+| without an operator, or with the pending one | none, or this one | its plan is finished |
+| without an operator, or with another one | there is one | it is planned again; what is already done of it stays |
+| with an operator that was reverted since | none | it is planned again as the statement itself |
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
 | for a merged table in optimistic mode | either | `merged_runs` |
 

@@ -9,7 +9,7 @@
 | `guard` | the role that each route needs |
 | `audit` | the audit log |
 | `audit_names` | the names in a request that the audit log writes |
-| `leader` | requests passed on to the leader |
+| `leader` | requests forwarded to the leader |
 | `answers` | responses with errors, lists and results of commands |
 | `observe` | `/metrics`, settings, the log level |
 | `master_app` | the routes of a master: verbs of ctl, heartbeats |

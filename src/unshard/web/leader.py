@@ -1,4 +1,4 @@
-"""Requests that only the leader can answer: a master that follows passes them on to it, as they came."""
+"""Forwards requests that only the leading master can answer to it, unchanged."""
 
 from __future__ import annotations
 

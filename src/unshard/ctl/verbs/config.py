@@ -1,4 +1,4 @@
-"""Verbs of configurations, which are shown, exported and imported.
+"""Commands that show, export and import configurations.
 
 `config export` and `config import` take all tasks and sources as files, in DM's layout: `tasks/<name>.yaml`,
 `sources/<source-id>.yaml`, and `relay_workers.json`, which has for each source the workers whose relay was started by

@@ -1,4 +1,4 @@
-"""Verbs of tasks: check, start, stop, pause, resume, update, status."""
+"""Commands on tasks: check, start, stop, pause, resume, update, status."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ where it shows what would be written. None of them asks a server.
 | `documents` | step *documents*: a stop at JSON that the target would store with other values |
 | `map` | step *map*: column mapping and extracted columns |
 | `causality` | step *causality*: changes that stay in the order of the log |
-| `gather` | step *encode* for all tables of a batch; small batches joined |
+| `gather` | step *encode* for all tables of a batch |
 | `encode` | step *encode* for one table: row images to SQL text and partitions |
 | `partial_images` | steps *map* and *encode* for partial row images |
 | `order` | steps *compact* and *order* for a partition |

@@ -1,7 +1,7 @@
-"""Step *encode* for all tables of a batch.
+"""Step *encode* for all tables of a batch: turns row images into changes in SQL text (`encode`), table by table.
 
-Small batches of tables that are written alike are joined before. A batch of the log may hold a few rows of each of five
-hundred shards. Then most of the time of encoding is the fixed cost of a call.
+Before that, rows of several tables that are written alike are joined into one record batch. A batch of the log may have
+a few rows of each of five hundred shards; the fixed cost of a call would then be most of the time.
 """
 
 from __future__ import annotations

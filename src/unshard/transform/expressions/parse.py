@@ -1,7 +1,7 @@
 """Parses the text of an expression into a tree, by the grammar that MariaDB and MySQL share.
 
-Text that the servers read in two ways, by `sql_mode` or by flavour, is refused: `||`, `!`, "double quotes",
-backslashes, and comparisons in a row without parentheses.
+Text whose meaning depends on `sql_mode` or on the flavour of the server is refused: `||`, `!`, "double quotes",
+backslashes, and chained comparisons without parentheses.
 """
 
 from __future__ import annotations
