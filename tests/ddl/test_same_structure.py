@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.schema_equality import alike, same
+from unshard.ddl.schema_equality import alike, normal, same, without_widths
 
 X = "CREATE TABLE `t` (`x` int)"
 Y = "CREATE TABLE `t` (`y` int)"
@@ -69,3 +69,12 @@ def test_keys_that_servers_make_for_foreign_keys(key: str, equal: bool) -> None:
 
 def test_a_key_without_a_foreign_key_counts() -> None:
     assert not alike("CREATE TABLE `c` (`a` int, KEY `a` (`a`))", "CREATE TABLE `c` (`a` int, KEY `b` (`a`))")
+
+
+def test_display_widths_of_integers_are_left_out() -> None:
+    old = normal("CREATE TABLE `t` (`int` bigint(20) unsigned NOT NULL, `b` int(11), `c` decimal(20), KEY `int` (`b`))")
+    new = normal("CREATE TABLE `t` (`int` bigint unsigned NOT NULL, `b` int, `c` decimal(20), KEY `int` (`b`))")
+    assert old != new
+    assert old is not None
+    assert new is not None
+    assert without_widths(old) == without_widths(new) == new

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.mysql.collations import default_collation
+from unshard.schema.definition import INTEGER_TYPES
 from unshard.schema.lex import TokenKind, tokens
 
 _COUNTER, _NO_DEFAULT, _COLUMN_CHARSET = ["AUTO_INCREMENT", "="], ["DEFAULT", "NULL"], ["CHARACTER", "SET"]
@@ -34,6 +35,17 @@ def alike(one: str | None, other: str | None) -> bool:
     the text of SHOW CREATE, as on a copy, stays.
     """
     return _without_made_keys(normal(one)) == _without_made_keys(normal(other))
+
+
+def without_widths(parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of `normal` without the display widths of integers."""
+    kept: list[str] = []
+    at = 0
+    while at < len(parts):
+        kept.append(parts[at])
+        shown = parts[at].lower() in INTEGER_TYPES and [*parts[at + 1 : at + 2], *parts[at + 3 : at + 4]] == ["(", ")"]
+        at += 4 if shown else 1
+    return tuple(kept)
 
 
 def adds_only(found: str | None, wanted: str | None) -> bool:

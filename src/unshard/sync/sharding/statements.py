@@ -29,7 +29,7 @@ from unshard.ddl.pieces import AlterOperation
 from unshard.ddl.prepare import RoutedDdl
 from unshard.ddl.renamed_table import without_columns
 from unshard.ddl.rewrite import renames
-from unshard.ddl.schema_equality import normal
+from unshard.ddl.schema_equality import normal, without_widths
 from unshard.ddl.statement import StatementKind
 from unshard.errors import ShardError, Where
 from unshard.log import logger
@@ -305,8 +305,13 @@ class ShardedStatements:
 
 
 def _alike(one: Table, other: Table) -> bool:
-    """Return whether two tables have the same columns and keys; their names and options may differ."""
-    return (_parts(one)[0], _charsets(one)) == (_parts(other)[0], _charsets(other))
+    """Return whether two tables have the same columns and keys; their names and options may differ.
+
+    So may the display widths of integers: a structure that a MariaDB or MySQL 5 has made shows them, one that was read
+    from a later MySQL does not.
+    """
+    parts = [without_widths(_parts(table)[0]) for table in (one, other)]
+    return parts[0] == parts[1] and _charsets(one) == _charsets(other)
 
 
 def _options(table: Table) -> tuple[str, ...]:
