@@ -93,6 +93,14 @@ def recorded(server: MariadbServer, schema: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
+def dumped(make_dump: Callable[..., DumpUnit], source_server: MariadbServer, schema: str) -> str:
+    """The schema, whose tables have been dumped."""
+    make_source(source_server, schema)
+    make_dump(schema, rows=400).run()
+    return schema
+
+
+@pytest.fixture
 def of_all_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred_keys, "DEFERRED_BYTES", 0)
 
@@ -100,15 +108,13 @@ def of_all_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.server
 @pytest.mark.usefixtures("of_all_tables")
 def test_the_load_of_a_table_goes_before_its_keys(
-    make_dump: Callable[..., DumpUnit],
+    dumped: str,
     make_load: Callable[..., LoadUnit],
     source_server: MariadbServer,
     target_server: MariadbServer,
-    schema: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_source(source_server, schema)
-    make_dump(schema, rows=400).run()
+    schema = dumped
     during: dict[str, set[str]] = {}
     notes: list[str] = []
     unit, add = make_load(schema), DeferredKeys._add
@@ -135,15 +141,13 @@ def test_the_load_of_a_table_goes_before_its_keys(
 
 @pytest.mark.server
 def test_small_tables_keep_their_keys(
-    make_dump: Callable[..., DumpUnit],
+    dumped: str,
     make_load: Callable[..., LoadUnit],
     source_server: MariadbServer,
     target_server: MariadbServer,
-    schema: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_source(source_server, schema)
-    make_dump(schema, rows=400).run()
+    schema = dumped
     done = []
     monkeypatch.setattr(DeferredKeys, "_add", lambda *_: done.append("added"))
     make_load(schema).run()
@@ -158,15 +162,9 @@ def test_small_tables_keep_their_keys(
     ["load-keys-recorded", "load-keys-recorded:3", "load-piece-commit:2", "load-keys-added", "load-finish-before"],
 )
 def test_a_killed_load_ends_with_all_keys(
-    place: str,
-    make_dump: Callable[..., DumpUnit],
-    source_server: MariadbServer,
-    target_server: MariadbServer,
-    schema: str,
-    tmp_path: Path,
+    place: str, dumped: str, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
 ) -> None:
-    make_source(source_server, schema)
-    make_dump(schema, rows=400).run()
+    schema = dumped
     assert load(target_server, schema, tmp_path / "dump", place, deferred=0) == -signal.SIGKILL
     assert load(target_server, schema, tmp_path / "dump", deferred=0) == 0
     assert shown(target_server, schema) == shown(source_server, schema)

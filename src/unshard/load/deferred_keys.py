@@ -32,13 +32,13 @@ from unshard.log import logger
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import is_transient
+from unshard.target.meta import MetaTables
 
 DEFERRED_BYTES = 4 << 20
 """Bytes of a table's dump files from which on its keys are deferred: for less, two ALTERs cost more than they save.
 
 A file of Parquet has a fifth to a half of the bytes that its rows have in SQL.
 """
-SUFFIX = "load_key"
 _CREATE = """
 CREATE TABLE IF NOT EXISTS {name} (
     target_schema VARCHAR(64) NOT NULL,
@@ -76,7 +76,7 @@ class DeferredKeys:
     @property
     def name(self) -> str:
         """Qualified and quoted name of the table of records."""
-        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{SUFFIX}')}"
+        return MetaTables(self.schema, self.task).named("load_key")
 
     def create(self, connection: Any) -> None:
         """Create the table of records. Idempotent."""
@@ -120,6 +120,8 @@ class DeferredKeys:
                 # once another source has added them, statements of its log may have dropped them since
                 asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"
                 keys = {str(key): str(text) for key, text in rows(connection, asked, (table.schema, table.table))}
+                if not keys:
+                    continue
                 begun, log = time.monotonic(), logger("load", source=self.source)
                 log.info("builds the keys of a loaded table", table=str(table), keys=", ".join(keys))
                 self._add(connection, table, keys)

@@ -16,7 +16,7 @@ from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.plan import shares
 from unshard.errors import LoadError, UnshardError, Where, disclose
-from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
+from unshard.load.checkpoint import FINISHED, RUNNING, FileState, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.creation import Route, creation_for
 from unshard.load.deferred_keys import DeferredKeys
@@ -118,8 +118,8 @@ class LoadUnit:
         self._rows_before: int | None = None
         self._is_tidb = False
         self.note = ""
-        """What `run` does when all rows are loaded, in words; "" otherwise. Read by any thread."""
-        self._keys = DeferredKeys(tables.schema, tables.task, tables.source)
+        """The long step after the rows, in words for the status; "" where `run` is not in it. Read by any thread."""
+        self._keys: DeferredKeys | None = None
 
     def run(self, copied: DdlInSnapshot | None = None, prepared: Callable[[], None] = lambda: None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
@@ -194,10 +194,9 @@ class LoadUnit:
             )
             making = partial(self._creating, contents)
             if not self._is_tidb:
+                self._keys = DeferredKeys(self._tables.schema, self._tables.task, source)
                 self._keys.create(connection)
-            ways = prepare(
-                making, contents, self._rules, creation, source, filled, None if self._is_tidb else self._keys
-            )
+            ways = prepare(making, contents, self._rules, creation, source, filled, self._keys)
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
@@ -205,7 +204,7 @@ class LoadUnit:
             _tell_lost(contents, ways, source)
             epoch = self._tables.take_over(connection, contents.identity, files)
             states = self._tables.states(connection)
-            self._rows_before = sum(state.done_rows for state in states.values())
+            self._rows_before = _loaded(states).rows
             left = frozenset(name for name, state in states.items() if not state.finished)
             return contents, ways, epoch, left
 
@@ -226,7 +225,7 @@ class LoadUnit:
             _prepare_session(connection)
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
                 self._check_finished(connection)
-                if not self._is_tidb:
+                if self._keys is not None:
                     targets = [self._rules.route(table.name) for table in self._contents.tables]
                     self._keys.add(connection, targets, self._builds)
                     self.note = ""
@@ -274,8 +273,11 @@ class LoadUnit:
             raise LoadError("LOAD-010", place, values={"count": len(left)})
 
     def _result(self, connection: Any) -> LoadResult:
-        states = self._tables.states(connection)
-        return LoadResult(len(states), sum(state.done_rows for state in states.values()))
+        return _loaded(self._tables.states(connection))
+
+
+def _loaded(states: Mapping[str, FileState]) -> LoadResult:
+    return LoadResult(len(states), sum(state.done_rows for state in states.values()))
 
 
 def _prepare_session(connection: Any) -> None:

@@ -55,7 +55,7 @@ _TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, Stat
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What is left of a statement after `ShardedStatements.share`.
+    """The part of a statement that remains to be run after `ShardedStatements.share`.
 
     `pieces`: the operations, as they are run and tracked. `meets`: the table for which the statement is a sharding DDL;
     None where there is no such table.
