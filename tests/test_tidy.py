@@ -53,7 +53,7 @@ BY_THE_CLOCK = frozenset(
     }
 )
 """Files of the tests that may sleep or measure time, and why."""
-MODULES_OF_A_WORKER = 94
+MODULES_OF_A_WORKER = 60
 """Our modules that a worker process of Spark loads: each one takes time of the first task."""
 BUILD_FILES = re.compile(
     r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"

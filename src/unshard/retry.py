@@ -16,7 +16,6 @@ from threading import Event
 from typing import TypeVar
 
 from unshard.errors import is_retryable
-from unshard.metrics.events import count_own
 
 ATTEMPTS = 15
 """About 40 s in all: time for a server to restart or to fail over."""
@@ -80,9 +79,10 @@ def retrying(
             if not again(error):
                 raise
             wait = next(waits)
-            count_own("unshard_retries_total")
-            from unshard.log import logger  # not above: Spark worker processes rarely log
+            from unshard.log import logger  # not above: a Spark worker process rarely tries again
+            from unshard.metrics.events import count_own
 
+            count_own("unshard_retries_total")
             logger("retry").warning("trying again", error=str(error), wait_seconds=round(wait, 2), sampled=True)
             pause(wait)
             if give_up is not None and give_up.is_set():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from unshard.binlog.events import BY_CODE, EVENTS, KIND_TABLE, REFUSED, event_of
+from unshard.binlog.event_kinds import KIND_TABLE
+from unshard.binlog.events import BY_CODE, EVENTS, REFUSED, event_of
 from unshard.kernels.scan import KINDS
 
 

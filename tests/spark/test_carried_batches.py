@@ -82,7 +82,7 @@ def test_what_is_carried_is_what_a_range_needs(tmp_path: Path) -> None:
     taken = shipped_log.with_bytes(piece)
     assert taken.carried == ((100, event), (200, b"y" * 50))
     path.unlink()
-    assert bytes(shipped_log.opened(taken)) == bytes(100) + event + bytes(70) + b"y" * 50
+    assert bytes(shipped_log.in_memory(taken)) == bytes(100) + event + bytes(70) + b"y" * 50
 
 
 @pytest.mark.usefixtures("small_jobs")

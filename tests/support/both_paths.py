@@ -25,8 +25,8 @@ from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.changes.encode import encode
 from unshard.sync.changes.merge import merge
 from unshard.sync.planning.target_plan import plan_target
-from unshard.target.error_values import CUT, query_with_error_values, with_numbers
-from unshard.target.writer import writer
+from unshard.target.error_values import query_with_error_values, with_numbers
+from unshard.target.writer import CUT, writer
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.type_cases import Cases
 

@@ -20,7 +20,6 @@ from unshard.mysql.structure import families, read_table
 from unshard.sync.batch.plan import BatchPlan, BatchShape
 from unshard.sync.batch.row_counts import Ledger, LedgerReport, Seen, add_up, balance
 from unshard.sync.batch.stored_plan import record_of
-from unshard.sync.batch.throttle import Pacer
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
@@ -181,6 +180,6 @@ def _shuffled(plan: BatchPlan) -> list[LedgerReport]:
     reports = []
     for part in range(plan.shape.partitions):
         share = changes.filter(pc.equal(changes.column("part"), part))
-        ledger, _ = after_exchange(plan, part, share, Pacer(0))
+        ledger, _ = after_exchange(plan, part, share, None)
         reports.append(LedgerReport(part, Seen() if part else seen, ledger, {}))
     return reports

@@ -22,18 +22,18 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[int, Event]:
     """Ranges that are decoded as their own number; the event of each is set then."""
     events = {piece: Event() for pieces in SLICES for piece in pieces}
 
-    def decode(plan: Any, piece: int) -> tuple[list[int], Seen, tuple[OpaqueDocuments, ...]]:
+    table = SimpleNamespace(filters=(), mapping=None, constants=(), target=SimpleNamespace(tied=False))
+
+    def decode(plan: Any, piece: int) -> tuple[list[tuple[Any, int]], Seen, tuple[OpaqueDocuments, ...]]:
         events[piece].set()
         if plan.broken == piece:
             raise BinlogError("BINLOG-001", values={"event": "WRITE_ROWS"})
-        return [piece], Seen(), ()
+        return [(table, piece)], Seen(), ()
 
     monkeypatch.setattr(pipeline, "decode_all", decode)
-    monkeypatch.setattr(pipeline, "filter_rows", lambda images: (images, {}))
-    monkeypatch.setattr(pipeline, "refuse_documents", lambda plan, images, opaque: None)
-    monkeypatch.setattr(pipeline, "map_columns", lambda plan, images: images)
-    monkeypatch.setattr(pipeline, "tie_rows", lambda plan, images: None)
-    monkeypatch.setattr(pipeline, "encode_changes", lambda plan, images, mine, ties: (images, {0: len(images)}))
+    monkeypatch.setattr(
+        pipeline, "encode_changes", lambda plan, images, mine, ties: ([piece for _, piece in images], {0: len(images)})
+    )
     return events
 
 

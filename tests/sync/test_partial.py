@@ -14,6 +14,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
+from unshard.sync.changes import map as step
 from unshard.sync.changes.partial_images import encode_partial, map_partial
 from unshard.sync.planning.target_plan import plan_target
 from unshard.transform.column_mapping import ColumnMapping
@@ -159,7 +160,7 @@ def test_constants_are_in_every_image() -> None:
     table = TablePlan(source, target, None, None, (("a", "7"), ("b", "NULL"), ("ts", "NULL")), (), added)
 
     def rows(some: PartialImages) -> list[tuple[Op, int, Any, Any, Any]]:
-        return encoded(table.mapped(), map_partial(table, some, WHERE))
+        return encoded(step.mapped(table), map_partial(table, some, WHERE))
 
     assert rows(images({0}, None, (4, 1, 5))) == [(Op.DELETE, 2, b"(`shard`=7 AND `id`=5) OR ", None, None)]
     ((_, _, _, old_key, row),) = rows(images({0}, {0, 1}, (2, 0, 5, None), (3, 0, 6, 1)))

@@ -14,6 +14,7 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.stored_plan import digest
 from unshard.sync.changes.encode import keys_of
+from unshard.sync.changes.map import mapped
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.planning.target_tables import TargetTables
@@ -195,7 +196,7 @@ def test_extracted_columns_are_part_of_the_targets_keys_and_of_the_plan() -> Non
     assert digest(one) == digest(wider)
     rest = pa.record_batch({"op": pa.array([1], pa.int8()), "seq": pa.array([0]), "id": pa.array([5])})
     images = append_constants(rest, one.constants)
-    assert keys_of(one.mapped(), images).to_pylist() == [b"(`id`=5 AND `shard`='1') OR "]
+    assert keys_of(mapped(one), images).to_pylist() == [b"(`id`=5 AND `shard`='1') OR "]
     with pytest.raises(ConfigError, match="CONFIG-017"):
         plans(replace(target, columns=source.columns, indexes=source.indexes))
 

@@ -18,8 +18,9 @@ from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch.plan import BatchPlan, BatchShape
 from unshard.sync.batch.row_counts import LedgerReport
-from unshard.sync.batch.throttle import Pacer, TargetLimits, Throttle
-from unshard.sync.steps.pipeline import apply_partitions
+from unshard.sync.batch.throttle import TargetLimits, Throttle
+from unshard.sync.steps.pacer import Pacer
+from unshard.sync.steps.pipeline import apply_partitions, pacer_of
 from unshard.target import writer
 from unshard.target.rate_limiter import WAITED
 from unshard.target.writer import KeptWriter
@@ -92,8 +93,11 @@ def test_a_pacer_makes_up_for_the_time_that_writing_took() -> None:
     assert len(slept) == 2
 
 
-def test_no_rate_is_no_wait() -> None:
-    Pacer(0, sleep=lambda _: pytest.fail("slept")).wait(1_000_000, 0.0)
+def test_no_rate_is_no_pacer() -> None:
+    assert pacer_of(0) is None
+    paced = pacer_of(50)
+    assert paced is not None
+    assert paced.rate == 50
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 | module | contents |
 |---|---|
 | `events` | the table of all event types, and how each is handled |
+| `event_kinds` | the kind of each event code, as the kernels distinguish them |
 | `headers` | the walk over single events, and the format event at the start of a file |
 | `index` | the walk over whole transactions, which decides what a batch may contain |
 | `gtids` | GTIDs as text for the index |

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unshard.kernels.scan import KINDS
-
 REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """The type of an event. `kind` is a key of the kernel's `KINDS`; a refused type has a `reason` and a `remedy`."""
+    """The type of an event. `kind` is a key of `kernels.scan.KINDS`; a refused type has a `reason` and a `remedy`."""
 
     code: int
     name: str
@@ -95,9 +93,6 @@ EVENTS: tuple[EventType, ...] = (
 )  # fmt: skip
 
 BY_CODE: dict[int, EventType] = {event.code: event for event in EVENTS}
-
-KIND_TABLE = bytes(KINDS[BY_CODE[code].kind if code in BY_CODE else REFUSED] for code in range(256))
-"""What the kernels go by: the kind of each of the 256 codes."""
 
 
 def event_of(code: int) -> EventType:

@@ -12,7 +12,8 @@ from mmap import mmap
 from pathlib import PurePath
 from struct import unpack_from
 
-from unshard.binlog.events import KIND_TABLE, EventType, event_of
+from unshard.binlog.event_kinds import KIND_TABLE
+from unshard.binlog.events import EventType, event_of
 from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack

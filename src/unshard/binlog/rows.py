@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from mmap import mmap
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,7 @@ import pyarrow.compute as pc
 from unshard.binlog.columns import UndecodableValue, build_array
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.headers import CHECKSUM_LENGTH
-from unshard.binlog.images import PartialImages, Present, present_columns
-from unshard.binlog.json_diff import changes_document, document_buffers
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
-from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart, unpack
 from unshard.binlog.table_map import TableMap, parse_table_map
 from unshard.binlog.table_metadata import MalformedTableMap
 from unshard.errors import BinlogError, Where
@@ -30,8 +28,11 @@ from unshard.kernels.rows import read_events
 from unshard.kernels.sink import LeftOut, RowFault, RowSink
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
-from unshard.mysql.structure import is_hash_column
 from unshard.mysql.types import arrow_type
+
+if TYPE_CHECKING:
+    from unshard.binlog.images import PartialImages, Present
+    from unshard.binlog.payload import PayloadPart
 
 RoutedStatement = Callable[[TableMap, int], Table | None]
 """Asked at every TABLE_MAP with what it says and the event's offset; None leaves its rows out.
@@ -200,6 +201,8 @@ class _Sinks:
     ) -> PartialSink:
         if mapped.sink is None or mapped.table is None:
             raise ValueError("rows of a table that was not chosen")
+        from unshard.binlog.images import Present, present_columns  # few sources log such images
+
         count = len(mapped.table.columns)
         present = Present(present_columns(before, count), present_columns(after, count))
         key = mapped.sink, present, diffs
@@ -208,6 +211,8 @@ class _Sinks:
         return self._special[key]
 
     def _special_sink(self, whole: _Target, present: Present, table_map: TableMap, diffs: bool) -> PartialSink:
+        from unshard.mysql.structure import is_hash_column  # few sources log such images
+
         hidden = frozenset(number for number, column in enumerate(whole.columns) if is_hash_column(column))
         partial = present.lacks_columns(len(whole.columns), but=hidden)
         numbers = present.either(len(whole.columns)) if partial else tuple(range(len(whole.columns)))
@@ -224,6 +229,8 @@ class _Sinks:
         return PartialSink([layout.as_tuple() for layout in label.layouts], label, before, after, len(json))
 
     def unpack(self, code: int, body: bytes, offset: int) -> bytes:
+        from unshard.binlog.payload import NotUnpackedError, Payload, unpack  # few sources compress their log
+
         try:
             return unpack(code, body) if self._part is None else Payload(body).part(self._part)
         except NotUnpackedError as error:
@@ -240,6 +247,10 @@ class _Sinks:
 
     def partial(self) -> Iterator[PartialImages]:
         """Yield the images of each sink whose images lack columns."""
+        if not self._special:
+            return
+        from unshard.binlog.images import PartialImages
+
         for sink in self._special.values():
             if sink.label.present is not None and sink.rows:
                 first = sink.offset_of(0)
@@ -269,6 +280,8 @@ class _Sinks:
         for place, (column, buffers) in enumerate(zip(sink.label.columns, columns, strict=True)):
             try:
                 if isinstance(sink, PartialSink) and place in sink.label.documents:
+                    from unshard.binlog.json_diff import document_buffers  # few sources log changes of documents
+
                     buffers, found = document_buffers(rows, buffers, self._changed(sink, place))
                     opaque[place] = pa.py_buffer(np.array(found, np.int64))
                 arrays.append(build_array(column, rows, buffers))
@@ -295,6 +308,8 @@ class _Sinks:
 
     def _changed(self, sink: PartialSink, place: int) -> list[int]:
         """Return the rows of a PartialSink whose document in that column is diffs."""
+        from unshard.binlog.json_diff import changes_document
+
         label: _Target = sink.label
         number = label.documents[place]
         changed = [row for row, bitmap in sink.diffs if changes_document(bitmap, number)]

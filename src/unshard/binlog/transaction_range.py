@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from mmap import mmap
 
-from unshard.binlog.events import KIND_TABLE
+from unshard.binlog.event_kinds import KIND_TABLE
 from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import PAYLOAD, Payload, PayloadPart
 from unshard.binlog.query import QueryEvent

@@ -11,9 +11,8 @@ from unshard.model.progress import size_text
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.source.upstream import Upstream
-from unshard.target.meta import MetaTables
+from unshard.target.meta import COUNTS, MetaTables
 from unshard.target.recorded import Recorded, read_recorded
-from unshard.target.row_counts import COUNTS
 from unshard.worker.watch import UpstreamWatch
 
 _UNKNOWN = "unknown: the source can't be asked"

@@ -41,11 +41,11 @@ from unshard.errors import CompareError, SourceError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.failures import ends_connection, is_transient
-from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values
+from unshard.target.error_values import changed_value, query_with_error_values
 from unshard.target.meta import MetaTables
 from unshard.target.repairs import NoTurn, RepairReceipt, create_repairs, receipt_of, take_turn, write_receipt
 from unshard.target.transactions import BEGIN, on_target
-from unshard.target.writer import KeptWriter
+from unshard.target.writer import CUT, KeptWriter, ServerAnswer, query
 
 ROWS_AT_ONCE = 100
 HOLD_SECONDS = 10.0

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from unshard.mysql.charset_differences import NOTHING, SINGLE_DIFFERENT, UPPER_HALVES, multi_byte_different
-
 PLAIN = frozenset({"utf8", "utf8mb3", "utf8mb4", "ascii"})
 """Character sets whose bytes are valid UTF-8 already."""
 
@@ -36,7 +34,7 @@ SINGLE_BYTE = {
     "macce": "mac_latin2",
     "hp8": "hp_roman8",
     "tis620": "tis_620",
-    **dict.fromkeys(("swe7", *UPPER_HALVES), "ascii"),
+    **dict.fromkeys(("swe7", "dec8", "armscii8", "geostd8", "keybcs2"), "ascii"),
 }
 MULTI_BYTE = {
     "gbk": "gbk",
@@ -76,6 +74,8 @@ def single_byte_table(charset: str) -> bytes:
 
     Raises KeyError for a character set that is not single-byte.
     """
+    from unshard.mysql.charset_differences import NOTHING, SINGLE_DIFFERENT, UPPER_HALVES
+
     codec = SINGLE_BYTE[charset]
     different: dict[int, str | None] = dict(SINGLE_DIFFERENT.get(charset, {}))
     for byte, text in enumerate(UPPER_HALVES.get(charset, ""), 128):
@@ -94,6 +94,8 @@ def multi_byte_table(charset: str) -> bytes:
     characters of the basic plane in their order; the four-byte codes from 0x90308130 on are U+10000 and up in order,
     and need no entries. Raises KeyError for another character set.
     """
+    from unshard.mysql.charset_differences import multi_byte_different
+
     codec = MULTI_BYTE[charset]
     different = multi_byte_different(charset)
 

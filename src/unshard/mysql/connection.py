@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import MySQLdb
 from MySQLdb.constants import CLIENT
@@ -14,8 +13,9 @@ from MySQLdb.constants import CLIENT
 from unshard.errors import SourceError, TargetError, UnshardError
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.target_session import begin_session
-from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, refusal, seen_certificate
-from unshard.mysql.tls_fault import tls_fault
+
+if TYPE_CHECKING:  # a process without encrypted connections does not load it
+    from unshard.mysql.tls import Tls
 
 Side = Literal["source", "target"]
 
@@ -33,7 +33,7 @@ _OTHER = "{prefix}-004"
 _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE, Failure.SHORT_OF_MEMORY})
 
 _TIMEOUT_SECONDS = 10
-_NOT_REACHED, _GONE, _LOST, _TLS_FAULT = 2003, 2006, 2013, 2026  # the C driver's own numbers, and PyMySQL's
+_GONE, _LOST, _TLS_FAULT = 2006, 2013, 2026  # the C driver's own numbers, and PyMySQL's
 
 _SHOWN = " /*!80030 , @@session.show_gipk_in_create_table_and_information_schema = ON */"
 """Appended to the statement that sets a source's session variables.
@@ -41,10 +41,6 @@ _SHOWN = " /*!80030 , @@session.show_gipk_in_create_table_and_information_schema
 It makes MySQL show the primary keys that MySQL itself generated (`my_row_id`), because the binlog contains their
 columns. Older servers and MariaDB ignore the version comment; TiDB, which is never a source, would not.
 """
-
-_CERTIFICATES = 8
-_seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
-"""Certificates that passed the checks, by server. Several servers may answer at one address."""
 
 STATEMENT_SECONDS = 70 * 60
 ROWS_SECONDS = 5 * 60
@@ -109,7 +105,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
         "local_infile": False,
     }
     try:
-        connection = _secured(endpoint, options) if endpoint.tls is not None else MySQLdb.connect(**options)
+        connection = MySQLdb.connect(**options) if endpoint.tls is None else _encrypted(endpoint.tls, options)
         if side == "target":
             begin_session(connection, endpoint.session)
         return connection
@@ -126,47 +122,16 @@ def login_error(error: Exception, endpoint: Endpoint) -> Any:
     tls = endpoint.tls
     if tls is None or not tls.cert or error.args[:1] not in ((_GONE,), (_LOST,)):
         return error
+    from unshard.mysql.tls import refusal
+
     told = refusal(endpoint.host, endpoint.port, tls)
     return type(error)(_TLS_FAULT, told) if told else error
 
 
-def _secured(endpoint: Endpoint, options: dict[str, Any]) -> Any:
-    """Return a connection that always uses TLS. `mysql.tls` says why certificates are checked first and pinned."""
-    tls = endpoint.tls
-    assert tls is not None
-    with tls.files() as files:
-        options["ssl"] = files
-        if IS_MARIADB_CLIENT:
-            return _pinned(endpoint, tls, options)
-        if tls.allowed_names:
-            raise MySQLdb.OperationalError(_TLS_FAULT, "cert-allowed-cn needs MariaDB's client library")
-        return MySQLdb.connect(**options, ssl_mode="VERIFY_CA" if tls.ca else "REQUIRED")
+def _encrypted(tls: Tls, options: dict[str, Any]) -> Any:
+    from unshard.mysql.tls import encrypted
 
-
-def _pinned(endpoint: Endpoint, tls: Tls, options: dict[str, Any]) -> Any:
-    """Connect, accepting only the certificates seen before.
-
-    If none fits, check the server's certificate again: it may be new.
-    """
-    where = (endpoint.host, endpoint.port, tls)
-    while True:
-        known = _seen.get(where, ())
-        if known:
-            try:
-                with pinned(known) as file:
-                    return MySQLdb.connect(**options, read_default_file=file)
-            except MySQLdb.OperationalError as error:
-                if error.args[0] != _TLS_FAULT:
-                    raise
-                fault = error
-        try:
-            found = seen_certificate(endpoint.host, endpoint.port, tls)
-        except OSError as error:
-            number = _TLS_FAULT if isinstance(error, ssl.SSLError) else _NOT_REACHED
-            raise MySQLdb.OperationalError(number, str(error)) from None
-        if found in known:
-            raise fault
-        _seen[where] = (*known, found)[-_CERTIFICATES:]
+    return encrypted(tls, options)
 
 
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:
@@ -182,6 +147,8 @@ def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement
     told = statement or "".join(getattr(error, "__notes__", [])[:1])
     values: dict[str, Any] = {"statement": told[:200]} if code == _OTHER else place
     if failure is Failure.TLS:
+        from unshard.mysql.tls_fault import tls_fault
+
         values |= asdict(tls_fault(cause))
     return kind(code.format(prefix=side.upper()), cause=cause, values=values)
 

@@ -29,6 +29,8 @@ _UTF8MB4 = 45
 _LARGEST_PACKET = 1 << 24
 _SECONDS = 10
 _VERDICT_SECONDS = 2
+_NOT_REACHED, _TLS_FAULT = 2003, 2026  # the C driver's own numbers
+_CERTIFICATES = 8
 IS_MARIADB_CLIENT = MySQLdb.get_client_info().startswith("3.")
 
 
@@ -92,6 +94,50 @@ class Tls:
         if self.allowed_names:
             context.sslsocket_class = _held_to(frozenset(self.allowed_names))
         return context
+
+
+_seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
+"""Certificates that passed the checks, by server. Several servers may answer at one address."""
+
+
+def encrypted(tls: Tls, options: dict[str, Any]) -> Any:
+    """Return a connection of the C driver that always uses TLS; `options` are the arguments for the driver.
+
+    Raises MySQLdb.Error.
+    """
+    with tls.files() as files:
+        options["ssl"] = files
+        if IS_MARIADB_CLIENT:
+            return _pinned(tls, options)
+        if tls.allowed_names:
+            raise MySQLdb.OperationalError(_TLS_FAULT, "cert-allowed-cn needs MariaDB's client library")
+        return MySQLdb.connect(**options, ssl_mode="VERIFY_CA" if tls.ca else "REQUIRED")
+
+
+def _pinned(tls: Tls, options: dict[str, Any]) -> Any:
+    """Connect, accepting only the certificates seen before.
+
+    If none fits, check the server's certificate again: it may be new.
+    """
+    host, port = options["host"], options["port"]
+    while True:
+        known = _seen.get((host, port, tls), ())
+        if known:
+            try:
+                with pinned(known) as file:
+                    return MySQLdb.connect(**options, read_default_file=file)
+            except MySQLdb.OperationalError as error:
+                if error.args[0] != _TLS_FAULT:
+                    raise
+                fault = error
+        try:
+            found = seen_certificate(host, port, tls)
+        except OSError as error:
+            number = _TLS_FAULT if isinstance(error, ssl.SSLError) else _NOT_REACHED
+            raise MySQLdb.OperationalError(number, str(error)) from None
+        if found in known:
+            raise fault
+        _seen[host, port, tls] = (*known, found)[-_CERTIFICATES:]
 
 
 def seen_certificate(host: str, port: int, tls: Tls) -> str:

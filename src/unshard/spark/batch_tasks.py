@@ -18,8 +18,7 @@ from unshard.errors import UnshardError
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import LedgerReport, Seen
-from unshard.sync.batch.throttle import Pacer
-from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
+from unshard.sync.steps.pipeline import after_exchange, before_exchange, pacer_of, run_share
 
 MARK = "unshard-error "
 """Stands before an error's JSON form in the exception of a task that decodes for the shuffle."""
@@ -73,7 +72,9 @@ def apply_partition(plan: BatchPlan, changes: pa.Table) -> LedgerReport:
     rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
-        ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
+        ledger, _ = after_exchange(
+            _of_attempt(plan), part, rows, pacer_of(plan.rows_per_second / plan.shape.partitions)
+        )
         return LedgerReport(part, seen, ledger, {})
     except UnshardError as error:
         return LedgerReport(part, Seen(), {}, {}, error.to_dict())

@@ -7,8 +7,6 @@ import pickle
 import sys
 from importlib import import_module
 
-from unshard.metrics.events import EVENTS
-
 _settled: set[int] = set()
 """In a worker process: the numbers of loaded modules at which `settle` has already run."""
 
@@ -31,6 +29,10 @@ def wait() -> None:
 
 def counted() -> bytes:
     """Return the counts of this worker process that it has not reported yet; called in a task."""
+    if "unshard.metrics.events" not in sys.modules:
+        return pickle.dumps({})
+    from unshard.metrics.events import EVENTS
+
     return pickle.dumps(EVENTS.take())
 
 

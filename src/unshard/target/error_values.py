@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from unshard.model.table import quote_name
 from unshard.mysql.target_session import tidb_version
-
-CUT = 1265
-"""`Data truncated for column`: the error with which a strict session refuses the error value."""
+from unshard.target.writer import CUT, ServerAnswer, query
 
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 _CHANGED = frozenset({1048, 1264, CUT, 1366, 1406})
@@ -37,28 +35,6 @@ _ASSIGNED = re.compile(rb",`((?:[^`]|``)+)`=(?:''|0)(?=,| WHERE )")
 Inside a text each quotation mark has a backslash, and in a condition no column has a comma before it, so the pattern
 matches neither.
 """
-
-
-class ServerAnswer(NamedTuple):
-    """The server's answer to a text of one or more statements.
-
-    `found` rows and `warnings` are counted over all statements; `info` (mysql_info) is of the last one.
-    """
-
-    found: int
-    info: bytes
-    warnings: int
-
-
-def query(connection: Any, sql: bytes) -> ServerAnswer:
-    """Run one text of one or more statements."""
-    connection.query(sql)
-    found, warnings = int(connection.affected_rows()), int(connection.warning_count())
-    while connection.next_result() == 0:
-        found += int(connection.affected_rows())
-        warnings += int(connection.warning_count())
-    info = connection.info() or b""
-    return ServerAnswer(found, info if isinstance(info, bytes) else info.encode(), warnings)
 
 
 def changed_value(connection: Any) -> str:

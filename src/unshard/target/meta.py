@@ -16,7 +16,6 @@ import MySQLdb
 
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
-from unshard.target.filled import FilledTables
 
 DUPLICATE_COLUMN = 1060
 _CHECKPOINT = """
@@ -81,6 +80,9 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (source, target)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+COUNTS = ("decoded", "filtered", "compacted", "inserted", "updated", "deleted", "missing")
+"""The columns of the ledger that count the changes of a target table."""
+
 _LEFT_OUT = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
@@ -381,6 +383,8 @@ def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     a task whose name differs only by case is dropped only where the server folds names. Driver errors are raised
     unchanged.
     """
+    from unshard.target.filled import FilledTables  # a worker process forgets nothing
+
     asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
     wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
     folded = {name.lower() for name in wanted}

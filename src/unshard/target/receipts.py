@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
-from unshard.target.silent_sessions import claiming
 from unshard.target.transactions import upsert
 
 FENCED_OUT = "SYNC-001"
@@ -89,6 +88,8 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
     SYNC-071 where a process with a later order of the same master has claimed before: this process was frozen
     meanwhile.
     """
+    from unshard.target.silent_sessions import claiming  # a worker process claims nothing
+
     with claiming(connection, meta.schema), connection.cursor() as cursor:
         cursor.execute("BEGIN")
         if order is not None:

@@ -15,9 +15,8 @@ import MySQLdb
 
 from unshard.model.position import Location, Position
 from unshard.target.checkpoint import load_checkpoint
-from unshard.target.meta import MetaTables
+from unshard.target.meta import COUNTS, MetaTables
 from unshard.target.operators import Operator, load_operators
-from unshard.target.row_counts import COUNTS
 
 
 @dataclass(frozen=True, slots=True)

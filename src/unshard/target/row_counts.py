@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from unshard.target.meta import MetaTables
-
-COUNTS = ("decoded", "filtered", "compacted", "inserted", "updated", "deleted", "missing")
-"""The columns of a target table's row."""
+from unshard.target.meta import COUNTS, MetaTables
 
 NameAndRule = tuple[str, str]
 LONGEST_RULE = 255

@@ -20,7 +20,6 @@ from unshard.mysql.failures import ends_connection
 from unshard.mysql.target_session import IDLE_SECONDS
 from unshard.mysql.tidb import is_tidb, of_all_servers
 
-LOCK_WAIT = 1205
 CLAIM_WAIT_SECONDS = 5
 """How long a claim waits for a row at a time on TiDB; the whole wait lasts until the silent session is ended."""
 

@@ -29,11 +29,11 @@ from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.failures import Failure, ends_connection, failure_of
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import ATTEMPTS, retrying
-from unshard.target.silent_sessions import LOCK_WAIT, end_silent
 
 GIVEN_UP = "SYNC-005"
 TOO_LARGE = "TARGET-007"
 SHORT_OF_MEMORY = "TARGET-009"
+_LOCK_WAIT = 1205
 T = TypeVar("T")
 
 
@@ -77,7 +77,9 @@ def on_target(
             return operation(kept.get())
         except MySQLdb.Error as error:
             _undo(kept, error)
-            if schema and error.args[:1] == (LOCK_WAIT,):
+            if schema and error.args[:1] == (_LOCK_WAIT,):
+                from unshard.target.silent_sessions import end_silent
+
                 with suppress(MySQLdb.Error, UnshardError):  # the next attempt meets the same trouble
                     end_silent(kept.get(), schema)
             raise server_error(error, kept.endpoint, "target") from error

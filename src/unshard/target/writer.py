@@ -6,7 +6,7 @@ import os
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import MySQLdb
@@ -23,6 +23,8 @@ WRITE_SESSION = {
 Strict, yet zero dates, invalid dates and id 0 are accepted; a digit that is cut off is reported (only as a note).
 """
 
+CUT = 1265
+"""`Data truncated for column`: the error with which a strict session refuses the error value."""
 
 _PACKET_HEAD = 64
 _NO_PRIVILEGE = 1227
@@ -58,6 +60,28 @@ def list_all_warnings(cursor: Any) -> None:
 def packet_limit(connection: Any) -> int:
     """Return the limit in bytes of a statement for the server of a `writer`; the packet's head is subtracted."""
     return int(_packets[connection]) - _PACKET_HEAD
+
+
+class ServerAnswer(NamedTuple):
+    """The server's answer to a text of one or more statements.
+
+    `found` rows and `warnings` are counted over all statements; `info` (mysql_info) is of the last one.
+    """
+
+    found: int
+    info: bytes
+    warnings: int
+
+
+def query(connection: Any, sql: bytes) -> ServerAnswer:
+    """Run one text of one or more statements."""
+    connection.query(sql)
+    found, warnings = int(connection.affected_rows()), int(connection.warning_count())
+    while connection.next_result() == 0:
+        found += int(connection.affected_rows())
+        warnings += int(connection.warning_count())
+    info = connection.info() or b""
+    return ServerAnswer(found, info if isinstance(info, bytes) else info.encode(), warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.model.table import Table
+from unshard.transform.row_filter import RowFilter
 
 OPERATOR, MOVED = "operator", "moved between shards"
 """Why changes are excluded, as the ledger counts them: by an operator; because their rows moved to another shard."""
@@ -55,6 +56,11 @@ class ExclusionEpoch:
 
     seqs: Seqs
     base: tuple[int, ...]
+
+
+def seqs_for(rule: str, filters: Sequence[RowFilter]) -> Seqs:
+    """Return the changes that a rule excludes from a batch since its beginning, by the filters of any of its tables."""
+    return tuple(run for one in filters if isinstance(one, LeftOutRows) and one.rule == rule for run in one.seqs)
 
 
 def within(seq: np.ndarray, seqs: Seqs) -> np.ndarray:

@@ -6,22 +6,22 @@ sizes, and therefore the same chunks in the same order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from unshard.binlog.payload import PayloadPart
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import Endpoint
-from unshard.sync.batch.excluded_changes import ExclusionEpoch, LeftOutRows, Seqs
-from unshard.target.meta import MetaTables
-from unshard.target.rate_limiter import RateLimiter
-from unshard.transform.column_mapping import ColumnMapping
-from unshard.transform.extract import Constant, with_constants
-from unshard.transform.row_filter import RowFilter
 
-if TYPE_CHECKING:  # worker processes load this module and need nothing that reads files of tasks
+if TYPE_CHECKING:  # a worker process loads what the plans that it gets have in them
+    from unshard.binlog.payload import PayloadPart
     from unshard.config.units import OnMissingRow
+    from unshard.mysql.connection import Endpoint
+    from unshard.sync.batch.excluded_changes import ExclusionEpoch
+    from unshard.target.meta import MetaTables
+    from unshard.target.rate_limiter import RateLimiter
+    from unshard.transform.column_mapping import ColumnMapping
+    from unshard.transform.extract import Constant
+    from unshard.transform.row_filter import RowFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,6 @@ class TablePlan:
         place = Position(file, offset)
         return (self.after is None or place >= self.after) and (self.until is None or place < self.until)
 
-    def mapped(self) -> TablePlan:
-        """Return the plan for images after step *map*, which has added the constants to the table's own columns."""
-        return replace(self, table=with_constants(self.table, self.constants), mapping=None, constants=())
-
 
 @dataclass(frozen=True, slots=True)
 class BatchShape:
@@ -243,6 +239,11 @@ class BatchPlan:
         """The owner of the connections that write the batch (`target.writer`)."""
         return writer_name(self.meta, self.source, self.epoch) if self.here else ""
 
+    @property
+    def filters(self) -> tuple[RowFilter, ...]:
+        """The row filters of its first table. Those that exclude changes by their numbers are the same for all."""
+        return self.tables[0].filters if self.tables else ()
+
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Return the ranges that are decoded, compacted and applied together, in order."""
         return tuple((piece,) for piece in self.ranges) if self.sliced else (self.ranges,)
@@ -258,12 +259,6 @@ class BatchPlan:
     def partitions_of(self, share: int) -> tuple[int, ...]:
         """Return the partitions that task number `share` applies."""
         return tuple(range(share, self.shape.partitions, self.shares))
-
-
-def seqs_for(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
-    """Return the changes that a rule excludes from a batch since its beginning; they are the same for all tables."""
-    rules = tables[0].filters if tables else ()
-    return tuple(run for one in rules if isinstance(one, LeftOutRows) and one.rule == rule for run in one.seqs)
 
 
 def writer_name(meta: MetaTables, source: str, epoch: int) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch.key_report import KeyReport
-from unshard.target.row_counts import COUNTS
+from unshard.target.meta import COUNTS
+
+if TYPE_CHECKING:  # only validated tasks report keys
+    from unshard.sync.batch.key_report import KeyReport
 
 K = TypeVar("K")
 

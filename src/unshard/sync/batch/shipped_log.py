@@ -31,10 +31,8 @@ def carried(plan: BatchPlan) -> BatchPlan:
     return replace(plan, ranges=ranges)
 
 
-def opened(piece: Range) -> mmap.mmap:
-    """Return the file of a range as far as the range needs it. Raises OSError or ValueError where it can't be read."""
-    if not piece.carried:
-        return mapped(Path(piece.path), piece.end)
+def in_memory(piece: Range) -> mmap.mmap:
+    """Return the bytes that a range carries, at their offsets in memory of the file's length."""
     data = mmap.mmap(-1, piece.end)
     for offset, found in piece.carried:
         data[offset : offset + len(found)] = found

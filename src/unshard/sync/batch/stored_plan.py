@@ -26,8 +26,8 @@ from typing import Any
 from unshard.errors import Where
 from unshard.model.stored_form import VERSION, stamped, version_of
 from unshard.model.table import TableName
-from unshard.sync.batch.excluded_changes import MOVED, OPERATOR, ExclusionEpoch, LeftOutRows, Seqs
-from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan, seqs_for
+from unshard.sync.batch.excluded_changes import MOVED, OPERATOR, ExclusionEpoch, LeftOutRows, Seqs, seqs_for
+from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
 from unshard.target.receipts import OpenBatch
 from unshard.transform.expressions.filter import ExpressionFilter
 from unshard.transform.row_filter import EventRowFilter, RowFilter
@@ -101,11 +101,11 @@ def record_of(plan: BatchPlan, xid: str = "", group: TableName | None = None) ->
         "tables": digests(plan),
         "safe": plan.safe,
     }
-    if moved := seqs_for(MOVED, plan.tables):
+    if moved := seqs_for(MOVED, plan.filters):
         form["moved"] = moved
     if plan.operators:
         form["operators"] = plan.operators
-        form["left_out"] = seqs_for(OPERATOR, plan.tables)
+        form["left_out"] = seqs_for(OPERATOR, plan.filters)
         form["stages"] = [[one.seqs, one.base] for one in plan.stages]
     if xid:
         form["xid"] = xid

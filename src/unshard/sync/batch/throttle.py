@@ -1,6 +1,6 @@
 """One throttle for a target over all sources of a task: how many rows a second, and by how many connections.
 
-The driver gives each batch a share of both (`Throttle`), and the batch's tasks keep to it (`Pacer`). Shares of batches
+The driver gives each batch a share of both, and the batch's tasks keep to it (`sync.steps.pacer`). Shares of batches
 that run at the same time never add up to more than the limits; a batch waits until enough is left for its share. Other
 processes keep to the limits by a record in the target (`target.rate_limiter`).
 """
@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Condition, Lock
+from threading import Condition
 
 from unshard.metrics.events import count_own
-from unshard.retry import rest
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport
 from unshard.target.rate_limiter import WAITED, RateLimiter
@@ -87,26 +86,3 @@ def _within(plan: BatchPlan, share: TargetLimits) -> BatchPlan:
     if share.connections:
         limited = replace(limited, shares=min(plan.shares, share.connections), shuffled=False)
     return limited
-
-
-@dataclass(slots=True)
-class Pacer:
-    """A limiter that keeps the threads of a task to a rate, in rows a second; 0: no limit."""
-
-    rate: float
-    sleep: Callable[[float], None] = rest
-    clock: Callable[[], float] = time.monotonic
-    _lock: Lock = field(default_factory=Lock)
-    _free_at: float = 0.0
-
-    def wait(self, rows: int, seconds: float) -> None:
-        """Wait as long as the rate requires for `rows` that were just written in `seconds`."""
-        if not self.rate:
-            return
-        with self._lock:
-            now = self.clock()
-            self._free_at = max(self._free_at, now - seconds) + rows / self.rate
-            pause = self._free_at - now
-        if pause > 0:
-            count_own(WAITED, pause)
-            self.sleep(pause)

@@ -21,12 +21,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from mmap import mmap
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.images import PartialImages
+from unshard.binlog.headers import mapped
 from unshard.binlog.rows import OpaqueDocuments, decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
@@ -34,7 +37,9 @@ from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Table
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
 from unshard.sync.batch.row_counts import Seen
-from unshard.sync.batch.shipped_log import opened
+
+if TYPE_CHECKING:
+    from unshard.binlog.images import PartialImages
 
 FOREVER = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
 """`row_end` of a current row: the largest TIMESTAMP, before and since MariaDB 11.5."""
@@ -66,7 +71,7 @@ def current_rows(table: Table, images: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=images.schema).filter(pa.array(current))
 
 
-Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
+Images = tuple[TablePlan, "pa.RecordBatch | PartialImages"]
 """Images of one table, and the plan by which it is written."""
 
 
@@ -98,7 +103,7 @@ def decode_all(
 
     where = Where(source=plan.source, file=piece.path)
     decoded = decode_range(
-        memoryview(opened(piece)),
+        memoryview(_opened(piece)),
         piece.start,
         piece.end,
         checksum=plan.checksum,
@@ -120,6 +125,15 @@ def decode_all(
             history[plans[table.name].target.id, RULE] += _changes(batch) - _changes(current)
     found += [(plans[images.table.name], images) for images in decoded.partial]
     return found, Seen({}, history, decoded.events, decoded.left_out), decoded.opaque
+
+
+def _opened(piece: Range) -> mmap:
+    """Return the file of a range as far as the range needs it. Raises OSError or ValueError where it can't be read."""
+    if not piece.carried:
+        return mapped(Path(piece.path), piece.end)
+    from unshard.sync.batch.shipped_log import in_memory  # only Spark workers on other machines get such ranges
+
+    return in_memory(piece)
 
 
 def _changes(images: pa.RecordBatch) -> int:

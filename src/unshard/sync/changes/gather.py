@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from unshard.binlog.images import PartialImages
 from unshard.model.change import ENCODED_SCHEMA
 from unshard.sync.batch.plan import BatchPlan, TablePlan
 from unshard.sync.changes.decode import Images
 from unshard.sync.changes.encode import Ties, encode
-from unshard.sync.changes.map import where_of
-from unshard.sync.changes.partial_images import encode_partial
 
 ENOUGH_BYTES = 1 << 20
 """Images of this many bytes are not joined with more: memory holds both copies, and the call costs little then."""
@@ -104,7 +101,9 @@ def encode_changes(
     seen: Counter[int] = Counter()
     batches, whole = [], []
     for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
-        if isinstance(batch, PartialImages):
+        if not isinstance(batch, pa.RecordBatch):
+            from unshard.sync.changes.partial_images import encode_partial, where_of  # few sources log such images
+
             encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
             batches.append(encoded)
             seen[table.target.id] += changes

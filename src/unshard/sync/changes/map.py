@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.binlog.images import PartialImages
-from unshard.errors import ConfigError, SyncError, UnshardError, Where
+from unshard.errors import ConfigError, SyncError, UnshardError
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.position import Position
 from unshard.model.table import Column
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
 from unshard.sync.changes.decode import Images, decode
 from unshard.sync.changes.encode import key_separator, keys_of
-from unshard.sync.changes.partial_images import map_partial
+from unshard.sync.changes.partial_images import map_partial, where_of
 from unshard.transform.column_mapping import apply_mapping, first_unmappable
-from unshard.transform.extract import append_constants
+from unshard.transform.extract import append_constants, with_constants
 
 
 def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
@@ -32,17 +32,17 @@ def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
 def _mapped(plan: BatchPlan, table: TablePlan, batch: pa.RecordBatch | PartialImages) -> Images:
     try:
         if isinstance(batch, PartialImages):
-            return table.mapped(), map_partial(table, batch, where_of(plan, batch))
+            return mapped(table), map_partial(table, batch, where_of(plan, batch))
         if table.mapping is not None:
             batch = apply_mapping(batch, table.mapping)
     except ConfigError as error:
         raise _placed(plan, table, batch, error) from None
-    return table.mapped(), append_constants(batch, table.constants)
+    return mapped(table), append_constants(batch, table.constants)
 
 
-def where_of(plan: BatchPlan, images: PartialImages) -> Where:
-    """Return the position of the first event that the images are of."""
-    return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
+def mapped(table: TablePlan) -> TablePlan:
+    """Return the plan for images after step *map*, which has added the constants to the table's own columns."""
+    return replace(table, table=with_constants(table.table, table.constants), mapping=None, constants=())
 
 
 def _placed(
@@ -92,9 +92,9 @@ def batch_of(images: pa.RecordBatch | PartialImages) -> pa.RecordBatch:
     return images.batch if isinstance(images, PartialImages) else images
 
 
-def with_keys(plan: BatchPlan, mapped: Images, names: Mapping[str, str]) -> tuple[TablePlan, pa.RecordBatch]:
+def with_keys(plan: BatchPlan, own: Images, names: Mapping[str, str]) -> tuple[TablePlan, pa.RecordBatch]:
     """Rename the key columns to the target's names, and fill in key values that a partial UPDATE leaves unchanged."""
-    table, images = mapped
+    table, images = own
     columns, batch = table.table.columns, batch_of(images)
     if isinstance(images, PartialImages):
         columns = images.columns

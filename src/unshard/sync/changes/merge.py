@@ -42,6 +42,7 @@ from unshard.sync.batch.plan import BatchShape, TargetPlan
 from unshard.sync.changes.encode import key_separator
 
 STATEMENT_BYTES = 1 << 20
+EXAMPLE_LENGTH = 200
 """Bytes after which a list is closed and the next statement begins; a single row may be longer."""
 
 
@@ -81,6 +82,11 @@ class Keys:
     def where(self, first: int, last: int) -> bytes:
         """Return the condition that finds rows `first` to `last` of these."""
         return _where(self.target, self.texts.slice(self.start + first, self.start + last))
+
+    def example(self, number: int) -> str:
+        """Return the condition that finds that row, for people: shortened, and with invalid bytes escaped."""
+        text = self.where(number, number + 1).decode("utf-8", "backslashreplace")
+        return text if len(text) <= EXAMPLE_LENGTH else text[: EXAMPLE_LENGTH - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)

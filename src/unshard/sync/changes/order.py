@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from unshard.model.change import Op
 from unshard.sync.changes.compact import compact
-from unshard.sync.changes.safe_mode_moves import without_taken_over
 
 _RANK = np.zeros(8, dtype=np.int8)
 _RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_SET]] = [0, 1, 2, 3]
@@ -36,13 +35,16 @@ def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Tab
 
     Without `compacted` all changes keep the order of the log.
     """
-    in_order = without_taken_over if safe else _all
     if not compacted:
-        return in_order(changes)
+        return _in_order(changes, safe=safe)
     is_ordered = changes.column("ordered")
     free = order(compact(changes.filter(pc.invert(is_ordered)), safe=safe))
-    return pa.concat_tables([free, in_order(changes.filter(is_ordered))]).combine_chunks()
+    return pa.concat_tables([free, _in_order(changes.filter(is_ordered), safe=safe)]).combine_chunks()
 
 
-def _all(changes: pa.Table) -> pa.Table:
-    return changes
+def _in_order(changes: pa.Table, *, safe: bool) -> pa.Table:
+    if not safe:
+        return changes
+    from unshard.sync.changes.safe_mode_moves import without_taken_over  # few batches are in safe mode
+
+    return without_taken_over(changes)

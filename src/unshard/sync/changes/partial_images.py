@@ -21,12 +21,18 @@ from unshard.binlog.images import PartialImages, Present
 from unshard.errors import SyncError, Where
 from unshard.kernels.literals import partition_of
 from unshard.model.change import ENCODED_SCHEMA, Op
+from unshard.model.position import Position
 from unshard.model.table import Table, quote_name
 from unshard.mysql.types import arrow_type
-from unshard.sync.batch.plan import TablePlan, TargetPlan
+from unshard.sync.batch.plan import BatchPlan, TablePlan, TargetPlan
 from unshard.sync.changes.encode import assignments, keys_of
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants, with_constants
+
+
+def where_of(plan: BatchPlan, images: PartialImages) -> Where:
+    """Return the position of the first event that the images are of."""
+    return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
 
 
 def map_partial(plan: TablePlan, images: PartialImages, where: Where) -> PartialImages:

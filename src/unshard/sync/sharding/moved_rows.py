@@ -29,10 +29,10 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
-from unshard.sync.batch.excluded_changes import OPERATOR, runs, within
-from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
+from unshard.sync.batch.excluded_changes import OPERATOR, runs, seqs_for, within
+from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan
 from unshard.sync.changes.decode import decode
-from unshard.sync.changes.map import batch_of
+from unshard.sync.changes.map import batch_of, mapped
 from unshard.sync.planning.operators import without_moved
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
@@ -160,7 +160,7 @@ class MovedRows:
 
     def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
         """Yield the numbers of a range's row images that are left out."""
-        skipped = seqs_for(OPERATOR, plan.tables)
+        skipped = seqs_for(OPERATOR, plan.filters)
         for table, images in decode(plan, piece, offsets=True)[0]:
             seqs, offsets, numbers = numbered(batch_of(images))
             for offset in np.unique(offsets):
@@ -326,7 +326,7 @@ class MovedRows:
         for name in names:
             if (table := self._plan(look, name, rows.end.position)) is None:
                 continue
-            own[name] = own_key(table.mapped().table, table.table.identity, key)
+            own[name] = own_key(mapped(table).table, table.table.identity, key)
             if len(own[name].names) < len(key):
                 raise _FewerColumns(tuple(column for column in key if column in own[name].names.values()))
             tables.append(table)

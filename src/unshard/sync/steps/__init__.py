@@ -10,4 +10,5 @@ The functions of the steps before *apply* are in `sync/changes`, because the dri
 | `apply` | step *apply*: each chunk and its receipt in one transaction |
 | `execute` | the statements of a chunk |
 | `key_search` | which of the rows that a chunk changes exist, by their keys; those that do are locked |
+| `pacer` | the pauses that keep a task to its share of the rate |
 """

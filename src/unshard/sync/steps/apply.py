@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import MySQLdb
 
@@ -17,14 +17,16 @@ from unshard.mysql.connection import server_error
 from unshard.mysql.failures import ends_connection
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
-from unshard.sync.batch.throttle import Pacer
 from unshard.sync.changes.merge import Chunk
 from unshard.sync.steps.execute import CHANGED, write_statements
-from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
-from unshard.target.row_counts import Missed, missing_of, note_missing
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller, on_target
 from unshard.target.writer import KeptWriter, packet_limit
+
+if TYPE_CHECKING:  # few targets are limited, and few rows are missing
+    from unshard.sync.steps.pacer import Pacer
+    from unshard.target.rate_limiter import RateLimiter
+    from unshard.target.row_counts import Missed
 
 _REFUSED = frozenset({"SYNC-003", "SYNC-004", CHANGED})
 T = TypeVar("T")
@@ -38,7 +40,7 @@ class _InDoubtError(Exception):
         self.failure = failure
 
 
-def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pacer: Pacer) -> tuple[Ledger, int]:
+def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pacer: Pacer | None) -> tuple[Ledger, int]:
     """Apply the chunks in order. Return the ledger, and the last chunk's number (`before` where there is none).
 
     May run again at any time: chunks that are done are skipped.
@@ -61,7 +63,7 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pace
             ledgers.append(_apply_chunk(chunk.part(step, chunk.end), plan, part, frozenset(named)))
         else:
             ledgers.append(_apply_chunk(chunk, plan, part, frozenset(named)))
-        if chunk.number > done:
+        if pacer is not None and chunk.number > done:
             pacer.wait(chunk.rows, time.monotonic() - begun)
         named.update(target for ledger in ledgers[-2:] for target, entry in ledger.items() if entry.example)
         last = chunk.number
@@ -91,7 +93,7 @@ def _applied_before(plan: BatchPlan, part: int) -> tuple[Applied, Missed]:
 
     def ask(connection: Any) -> tuple[Applied, Missed]:
         done = applied(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
-        return done, missing_of(connection, plan.meta, plan.source, part, plan.batch_id) if any(done) else {}
+        return done, _missed(connection, plan, part) if any(done) else {}
 
     return _persisting(plan, part, ask)
 
@@ -216,6 +218,8 @@ def _transaction(
     names = plan.targets()
     missed = {str(names[id].name): (entry.missing, entry.example) for id, entry in ledger.items() if entry.missing}
     if missed and plan.receipts:
+        from unshard.target.row_counts import note_missing
+
         with connection.cursor() as cursor:
             note_missing(cursor, plan.meta, plan.source, part, plan.batch_id, piece.number, piece.start, missed)
     reach("sync-chunk-commit")
@@ -234,7 +238,13 @@ def _transaction(
 
 
 def _counted_anew(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> Ledger:
-    return _counted(piece, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
+    return _counted(piece, _missed(connection, plan, part), plan)
+
+
+def _missed(connection: Any, plan: BatchPlan, part: int) -> Missed:
+    from unshard.target.row_counts import missing_of
+
+    return missing_of(connection, plan.meta, plan.source, part, plan.batch_id)
 
 
 def _check_packets(connection: Any, piece: Chunk, plan: BatchPlan) -> None:

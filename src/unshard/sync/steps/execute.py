@@ -14,10 +14,9 @@ from unshard.model.change import Op
 from unshard.mysql.failures import Failure, failure_of, is_transient
 from unshard.sync.batch.plan import BatchPlan, TargetPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
-from unshard.sync.changes.merge import Chunk, Statement
-from unshard.sync.steps.key_search import EXAMPLE_LENGTH, example_of, first_missing, lock_rows
-from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values, with_numbers
+from unshard.sync.changes.merge import EXAMPLE_LENGTH, Chunk, Statement
 from unshard.target.transactions import TOO_LARGE
+from unshard.target.writer import CUT, ServerAnswer, query
 
 DUPLICATE = 1062
 NO_TABLE = 1146
@@ -61,6 +60,8 @@ def _execute_locked(
     part: Callable[[int, int], tuple[Statement, ...]],
 ) -> RowCounts:
     """Run an upsert for those of its rows that exist, which are locked first; the others are counted as missing."""
+    from unshard.sync.steps.key_search import lock_rows  # few tables have several unique keys
+
     keys, counts = statement.keys, RowCounts()
     assert keys is not None
     for first, last, there in _answered(connection, target, plan, lambda: lock_rows(connection, keys)):
@@ -68,7 +69,7 @@ def _execute_locked(
             for one in (statement,) if last - first == len(keys) else part(first, last):
                 counts += _execute(connection, one, target, plan, ask=False)
             continue
-        example = example_of(keys, first)
+        example = keys.example(first)
         if plan.on_missing_row == "stop":
             connection.query(b"ROLLBACK")
             raise _not_found(statement, target, plan, last - first, example)
@@ -89,7 +90,11 @@ def _answered(connection: Any, target: TargetPlan, plan: BatchPlan, question: Ca
 
 def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> RowCounts:
     keys = statement.keys
-    lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
+    lost = None
+    if ask and keys is not None and len(keys) > 1:
+        from unshard.sync.steps.key_search import first_missing  # rows are rarely missing
+
+        lost = first_missing(connection, keys)
     answer = _answered(connection, target, plan, lambda: _run(connection, statement, target))
     if answer.warnings and statement.op is not Op.DELETE:
         _refuse_changed(connection, statement, target, plan)
@@ -106,7 +111,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
         return entry_of(statement.op, statement.rows)
     if len(keys) == 1:
         lost = 0
-    example = example_of(keys, lost) if lost is not None else ""
+    example = keys.example(lost) if lost is not None else ""
     if plan.on_missing_row == "stop" and (example or ask):
         connection.query(b"ROLLBACK")
         raise _not_found(statement, target, plan, missing, example)
@@ -127,12 +132,18 @@ def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAns
 
     Raises MySQLdb.Error, and then the statement has changed nothing.
     """
-    sql = with_numbers(statement.sql, target.zeros) if target.zeros and statement.op is Op.UPDATE else statement.sql
+    sql = statement.sql
+    if target.zeros and statement.op is Op.UPDATE:
+        from unshard.target.error_values import with_numbers
+
+        sql = with_numbers(sql, target.zeros)
     try:
         return query(connection, sql)
     except MySQLdb.Error as error:
         if error.args[0] != CUT or not target.enums:
             raise
+        from unshard.target.error_values import query_with_error_values
+
         _refuse_shared(connection, statement)
         answer = query_with_error_values(connection, sql, target.enums)
         if answer is None:
@@ -142,6 +153,8 @@ def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAns
 
 def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> None:
     """Raise SyncError SYNC-073, after a rollback, where the server warns that it stored a value it was not given."""
+    from unshard.target.error_values import changed_value
+
     _refuse_shared(connection, statement)
     if cause := changed_value(connection):
         connection.query(b"ROLLBACK")

@@ -6,8 +6,6 @@ from typing import Any
 
 from unshard.sync.changes.merge import Keys, count_query, lock_query
 
-EXAMPLE_LENGTH = 200
-
 
 def first_missing(connection: Any, keys: Keys) -> int | None:
     """Return the number of the first key that no row has, within the connection's transaction; None: all have one.
@@ -44,12 +42,6 @@ def lock_rows(connection: Any, keys: Keys) -> list[tuple[int, int, bool]]:
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]
     return runs
-
-
-def example_of(keys: Keys, number: int) -> str:
-    """Return the condition that finds the row of that number, for people: shortened, and with invalid bytes escaped."""
-    text = keys.where(number, number + 1).decode("utf-8", "backslashreplace")
-    return text if len(text) <= EXAMPLE_LENGTH else text[: EXAMPLE_LENGTH - 1] + "…"
 
 
 def _found(connection: Any, keys: Keys, first: int, last: int) -> int:

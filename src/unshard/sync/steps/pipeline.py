@@ -9,6 +9,9 @@ The block-allow list and *route* are applied by name when the batch is planned (
 that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
 exchange is either that each task keeps its own partitions of the whole range (`run_share`), or a shuffle
 (`before_exchange`, `after_exchange`).
+
+A step that would change nothing in a batch is left out. A worker process loads a step's module with the first batch
+that needs it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,20 +31,16 @@ import pyarrow.compute as pc
 
 from unshard.binlog.rows import OpaqueDocuments
 from unshard.errors import UnshardError
-from unshard.sync.batch.excluded_changes import OPERATOR, within, without
 from unshard.sync.batch.plan import BatchPlan, Range
-from unshard.sync.batch.row_counts import Ledger, LedgerReport, RowCounts, Seen, add_up
-from unshard.sync.batch.throttle import Pacer
-from unshard.sync.changes.causality import tie_rows
+from unshard.sync.batch.row_counts import Filtered, Ledger, LedgerReport, RowCounts, Seen, add_up
 from unshard.sync.changes.decode import Images, decode_all
-from unshard.sync.changes.documents import refuse_documents
-from unshard.sync.changes.filter import filter_rows
 from unshard.sync.changes.gather import encode_changes
-from unshard.sync.changes.map import map_columns
 from unshard.sync.changes.merge import Chunk, merge
 from unshard.sync.changes.order import arrange
 from unshard.sync.steps.apply import apply, writer_of
-from unshard.sync.steps.report_keys import KeyShare, report_keys
+
+if TYPE_CHECKING:
+    from unshard.sync.steps.pacer import Pacer
 
 
 def before_exchange(
@@ -58,17 +58,33 @@ def before_exchange(
     done = lap or (lambda step: None)
     images, seen, opaque = _decoded(plan, pieces)
     done("decode")
-    images, filtered = filter_rows(images)
-    refuse_documents(plan, images, opaque)
+    filtered: Filtered = {}
+    if any(table.filters for table, _ in images):
+        from unshard.sync.changes.filter import filter_rows
+
+        images, filtered = filter_rows(images)
+    if opaque:
+        from unshard.sync.changes.documents import refuse_documents
+
+        refuse_documents(plan, images, opaque)
     done("filter")
-    images = map_columns(plan, images)
+    if any(table.mapping is not None or table.constants for table, _ in images):
+        from unshard.sync.changes.map import map_columns
+
+        images = map_columns(plan, images)
     done("map")
-    ties = tie_rows(plan, images)
+    ties = None
+    if any(table.target.tied for table, _ in images):
+        from unshard.sync.changes.causality import tie_rows
+
+        ties = tie_rows(plan, images)
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
     if not plan.reports_keys:
         return changes, seen + Seen(counts, filtered)
+    from unshard.sync.steps.report_keys import KeyShare, report_keys
+
     keys = report_keys(plan, images, KeyShare(share, plan.shares) if mine is not None else KeyShare())
     done("keys")
     return changes, seen + Seen(counts, filtered, keys=keys)
@@ -136,7 +152,7 @@ def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int])
     column = changes.column("part")
     shares = [changes.filter(pc.equal(column, part)) if len(chunks) > 1 else changes for part in chunks]
 
-    pacer = Pacer(plan.rows_per_second / plan.shares)
+    pacer = pacer_of(plan.rows_per_second / plan.shares)
 
     def one(part: int, share: pa.Table) -> Ledger:
         ledger, chunks[part] = after_exchange(plan, part, share, pacer, chunks[part])
@@ -151,7 +167,18 @@ def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int])
         return add_up(threads.map(one, list(chunks), shares))
 
 
-def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, before: int = 0) -> tuple[Ledger, int]:
+def pacer_of(rate: float) -> Pacer | None:
+    """Return what keeps a task to `rate` rows a second; None for 0, no limit."""
+    if not rate:
+        return None
+    from unshard.sync.steps.pacer import Pacer
+
+    return Pacer(rate)
+
+
+def after_exchange(
+    plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer | None, before: int = 0
+) -> tuple[Ledger, int]:
     """Compact, order, merge and apply one partition's changes, which are in the order of `seq`.
 
     Chunks are numbered from `before` on. Returns the ledger and the last chunk's number. May run again: chunks with a
@@ -169,8 +196,10 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
     return add_up([dropped, applied]), last
 
 
-def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> tuple[Ledger, int]:
+def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer | None) -> tuple[Ledger, int]:
     """Do as `after_exchange` for a batch from which changes were excluded after some of its chunks were applied."""
+    from unshard.sync.batch.excluded_changes import OPERATOR, within, without
+
     targets, compacted = plan.targets(), plan.shape.compact
     kept: list[Chunk] = []
     done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted, safe=plan.safe)
