@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared
 from support.numbers import numbers
+from support.source_servers import utf8mb4_schema
 from support.task_runs import UNSHARD, TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.cli.compare_subject import CompareWish, task_subject
@@ -40,7 +41,7 @@ def files(
 ) -> Iterator[TaskFiles]:
     """Shards `t_1` and `t_2` of one source, merged into `t`, and a table without a key."""
     source_server.run(
-        f"CREATE DATABASE {schema} CHARACTER SET utf8mb4",
+        utf8mb4_schema(schema),
         f"USE {schema}",
         *(f"CREATE TABLE t_{number} {COLUMNS}" for number in (1, 2)),
         *(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from support.source_servers import utf8mb4_schema
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.run import CompareSettings
@@ -46,7 +47,7 @@ def files(
     rows = [", ".join([str(row), *(values[row % len(values)] for values in _CASES.values())]) for row in range(_ROWS)]
     source_server.run(
         "SET sql_mode = ''",
-        f"CREATE DATABASE {schema} CHARACTER SET utf8mb4",
+        utf8mb4_schema(schema),
         f"USE {schema}",
         f"CREATE TABLE k (id INT PRIMARY KEY, {columns})",
         *(f"INSERT INTO k VALUES ({row})" for row in rows),

@@ -146,6 +146,13 @@ _FROM_MYSQL_56: Final = (
         "MySQL 5.6 has no expressions as defaults",
     ),
 )
+_FROM_MYSQL_INTO_MARIADB: Final = (
+    ("tests/scenarios/test_operators.py::test_values_that_only_the_source_has_are_given_by_a_human", _UNSAFE),
+    (
+        "tests/scenarios/test_optimistic_ways_out.py::test_an_effect_that_is_not_computed",
+        "MySQL has no application-time periods",
+    ),
+)
 _INTO_TIDB: Final = (
     (
         "tests/scenarios/test_statements.py::test_statements_are_carried_with_the_rows_around_them",
@@ -179,6 +186,7 @@ def _pair(source: str, target: str, subjects: tuple[str, ...]) -> Pair:
     left_out = (
         *(_FROM_MYSQL if source != "mariadb" else ()),
         *(_FROM_MYSQL_56 if source == "mysql-5.6" else ()),
+        *(_FROM_MYSQL_INTO_MARIADB if source != "mariadb" and target == "mariadb" else ()),
         *(_INTO_TIDB if target == "tidb" else ()),
     )
     paths = {path for subject in subjects for path in SUBJECTS[subject]}
@@ -191,6 +199,7 @@ PAIRS: Final = (
     _pair("mysql-8.0", "tidb", _ALL),
     _pair("mysql-5.6", "tidb", _IN_ONE_PROCESS),
     _pair("mysql-9.7", "tidb", _IN_ONE_PROCESS),
+    _pair("mysql-8.0", "mariadb", _ALL),
     _pair("mariadb", "tidb", _ALL),
 )
 """In the order in which the suite runs them. From MariaDB into MariaDB all tests run, in the other suites."""
@@ -215,6 +224,7 @@ def table() -> str:
     for words, left_out in (
         ("From MySQL", _FROM_MYSQL),
         ("From MySQL 5.6", _FROM_MYSQL_56),
+        ("From MySQL into MariaDB", _FROM_MYSQL_INTO_MARIADB),
         ("Into TiDB", _INTO_TIDB),
     ):
         by_reason: dict[str, list[str]] = {}

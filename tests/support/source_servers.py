@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from support.target_servers import BUILT_IN_COLLATIONS
+from support.target_servers import BUILT_IN_COLLATIONS, target_name
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -29,6 +29,16 @@ SOURCES: dict[str, Callable[[int], ThrowawayServer]] = {
 def source_name() -> str:
     """The product and release of the sources of this run, a key of `SOURCES`."""
     return os.environ.get("UNSHARD_TEST_SOURCE", MARIADB)
+
+
+def utf8mb4_schema(name: str) -> str:
+    """Return the statement that makes a schema of utf8mb4 with a collation that the target of this run has.
+
+    The default of MySQL 8.0 and newer, which TiDB has, is unknown to MariaDB.
+    """
+    return f"CREATE DATABASE {name} CHARACTER SET utf8mb4" + (
+        " COLLATE utf8mb4_general_ci" if target_name() == MARIADB else ""
+    )
 
 
 def new_source(number: int = 0) -> ThrowawayServer:

@@ -28,6 +28,11 @@ TARGETS: dict[str, Callable[[], ThrowawayServer]] = {
 """By name, as UNSHARD_TEST_TARGET has it."""
 
 
+def target_name() -> str:
+    """Return the product of the targets of this run, a key of `TARGETS`."""
+    return os.environ.get("UNSHARD_TEST_TARGET", "mariadb")
+
+
 def new_target() -> ThrowawayServer:
     """A new one. It keeps the proof of what was applied, and how often (`testing.applied_once`)."""
-    return TARGETS[os.environ.get("UNSHARD_TEST_TARGET", "mariadb")]()
+    return TARGETS[target_name()]()

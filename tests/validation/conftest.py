@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.source_servers import utf8mb4_schema
 from support.validated_tasks import ValidatedShop
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -15,7 +16,7 @@ from unshard.testing.throwaway_server import ThrowawayServer
 @pytest.fixture
 def database(source_server: MariadbServer, target_server: ThrowawayServer, schema: str) -> Iterator[str]:
     """An empty schema of the source."""
-    source_server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
+    source_server.run(utf8mb4_schema(schema))
     yield schema
     for server in (source_server, target_server):
         server.run(f"DROP DATABASE IF EXISTS {schema}")
