@@ -203,22 +203,32 @@ class Shop:
         )
         self.until(gone, f"{task} has ended")
 
-    def stopped(self, name: str, code: str, task: str = "shop") -> dict[str, Any]:
-        """The error that a source's subtask stands still by, as it was seen: by the next look it may go on again."""
+    def stopped(self, name: str, code: str = "", task: str = "shop") -> dict[str, Any]:
+        """The error that a source's subtask stands still by; "": of any code. By the next look it may go on again."""
         found: list[dict[str, Any]] = []
 
         def there() -> bool:
             (told,) = self.cluster.asked(QueryStatus(name=task, sources=(name,)))["sources"]
             results = [one["result"] or {} for one in told["subTaskStatus"]]
-            found[:] = [error for one in results for error in one.get("errors", []) if error["ErrCode"] == code]
+            found[:] = [error for one in results for error in one.get("errors", []) if code in ("", error["ErrCode"])]
             return bool(found)
 
-        self.until(there, f"{task} tells {code} of {name}")
+        self.until(there, f"{task} tells {code or 'an error'} of {name}")
         return found[0]
 
     def are(self, stage: str, task: str = "shop") -> None:
         """All subtasks are in that stage."""
         self.until(lambda: set(self.stages(task).values()) == {stage}, f"{task} is {stage} everywhere")
+
+    def follows(self, task: str = "shop") -> None:
+        """All subtasks have their copy, and read the log."""
+
+        def there() -> bool:
+            told = self.cluster.asked(QueryStatus(name=task))["sources"]
+            states = {(one["subTaskStatus"][0]["stage"], one["subTaskStatus"][0]["unit"]) for one in told}
+            return states == {("Running", "Sync")}
+
+        self.until(there, f"{task} follows everywhere")
 
     def stages(self, task: str = "shop") -> dict[str, str]:
         """Of each source's subtask, by query-status."""

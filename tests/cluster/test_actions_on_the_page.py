@@ -172,6 +172,7 @@ def test_a_statement_is_replaced(shop: Shop, tab: Page) -> None:
 def test_a_statement_is_run_first(shop: Shop, tab: Page) -> None:
     shop.target.run("ALTER TABLE many.t2 ADD COLUMN mine INT NULL")
     shop.sources["s3"].run("ALTER TABLE many.t2 ADD COLUMN mine INT NULL", "INSERT INTO many.t2 VALUES (2, 22)")
+    shop.stopped("s3", task="many")
     tell(
         tab, shop, "inject", statements="ALTER TABLE many.t2 DROP COLUMN mine, ADD COLUMN early INT NOT NULL DEFAULT 5"
     )
@@ -251,6 +252,7 @@ def test_a_shard_that_waits_in_optimistic_mode_is_decided_about(shop: Shop, tab:
     file = shop.folder / "fair.yaml"
     file.write_text(yaml.safe_dump({**keys, **own, "mysql-instances": instances}))
     shop.do("start-task", str(file))
+    shop.follows("fair")  # a copy that is made behind the DDL has its effect
 
     def has(number: int) -> bool:
         return bool(shop.target.query(f"SELECT 1 FROM fair.stands WHERE id = {number}"))

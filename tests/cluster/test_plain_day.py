@@ -174,17 +174,11 @@ class Stock:
             "routes": {one: {"schema-pattern": "stock", "target-schema": f"stock_{one}"} for one in self.sources},
         }
         self.shop.do("start-task", self.shop.task_file(**form))
-        self.follows()
+        self.shop.follows("stock")
 
     def subtasks(self) -> dict[str, Any]:
         told = self.shop.cluster.asked(QueryStatus(name="stock"))["sources"]
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0] for one in told}
-
-    def follows(self) -> None:
-        wanted = {("Running", "Sync")}
-        self.shop.until(
-            lambda: {(one["stage"], one["unit"]) for one in self.subtasks().values()} == wanted, "stock follows"
-        )
 
     def stopped(self, *sources: str) -> None:
         """By an error that says where."""
@@ -290,7 +284,7 @@ def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
 
 def test_a_tracked_structure_is_shown_and_set(shop: Shop) -> None:
     stock, ctl = Stock(shop), shop.cluster.ctl
-    stock.follows()
+    stock.shop.follows("stock")
     for one in ctl("binlog-schema", "list", "stock", "stock", "items")["sources"]:
         assert one["msg"].startswith("CREATE TABLE")
         assert "`skipped`" in one["msg"]

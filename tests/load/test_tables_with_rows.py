@@ -17,7 +17,7 @@ from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.target.filled import FilledTables
-from unshard.target.meta import forget_task
+from unshard.target.forget import forget_task
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.transform.column_mapping import ColumnMapping

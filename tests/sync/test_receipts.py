@@ -11,7 +11,8 @@ import pytest
 from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.target import receipts
-from unshard.target.meta import MetaTables, forget_task
+from unshard.target.forget import forget_task
+from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied
 from unshard.testing.mariadb_server import MariadbServer
 

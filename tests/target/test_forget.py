@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from unshard.load.checkpoint import LoadTables
 from unshard.mysql.connection import session
-from unshard.target.meta import SUFFIXES, MetaTables, forget_task
+from unshard.target.forget import SUFFIXES, forget_task
+from unshard.target.meta import MetaTables
 from unshard.testing.mariadb_server import MariadbServer
 
 

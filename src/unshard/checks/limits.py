@@ -6,7 +6,7 @@ Counting values requires reading a whole table, so tables of many rows are exami
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +16,13 @@ import MySQLdb
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.model.table import Column, Table, TableName, quote_name
+from unshard.mysql.altered_values import TargetKind, times
 from unshard.mysql.connection import rows, session
 from unshard.mysql.flavour import Flavour
+from unshard.transform.latest_time import LATEST_TIME
 
 MANY_ROWS = 100_000
 """By the server's estimate. A table with more is examined only if the user asks for it."""
-
-LATEST_TIME = "838:59:59"
-"""The last TIME of MySQL and TiDB, and without its sign the first. MariaDB's have a part of a second behind it."""
 
 _LONG = frozenset({"mediumtext", "longtext", "mediumblob", "longblob", "json"})
 """Types with room for a value that is longer than a row of TiDB."""
@@ -105,48 +104,77 @@ def _examined(source: SourceFacts, task: TaskFacts, *, large: bool) -> Iterator[
     chosen = {name: table for name, table in source.tables.items() if (sizes.get(name, 0) > MANY_ROWS) == large}
     from_mariadb = source.end.server.flavour is Flavour.MARIADB
     short = from_mariadb and (end.is_tidb or end.server.flavour is Flavour.MYSQL)
-    wanted = {name: _conditions(table, end, short=short) for name, table in chosen.items()}
+    clamps = source.config.time_values == "clamp"
+    kind = TargetKind(False, short, end.is_tidb)
+    wanted = {
+        name: _conditions(
+            table, end, times(table, task.there.get(source.targets[name]), kind), short=short, clamps=clamps
+        )
+        for name, table in chosen.items()
+    }
     if not any(wanted.values()):
         return
     row_bytes = _asked(end).row_bytes if end.is_tidb else 0
     with session(source.end.endpoint, "source") as connection:
         for name, conditions in wanted.items():
-            for told, condition in conditions.items():
-                yield from _counted(connection, source, name, told, condition.format(row_bytes=row_bytes))
+            for rule in conditions:
+                yield from _counted(connection, source, name, rule, row_bytes)
 
 
-def _conditions(table: Table, end: End, *, short: bool) -> Mapping[str, str]:
-    """Return what is counted in a table: the condition of its rows, by what is said of them."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """The rows that a table is examined for: what is told of them, their condition, and what the task does there."""
+
+    told: str
+    condition: str
+    clamped: bool = False
+    may_be_clamped: bool = False
+
+
+def _conditions(
+    table: Table, end: End, may_be_clamped: Collection[Column], *, short: bool, clamps: bool
+) -> tuple[_Examined, ...]:
+    """Return what is counted in a table. `short`: the target's TIME ends before the source's."""
+    found: list[_Examined] = []
     stored = [column for column in table.columns if not column.generated]
     for column in stored if short else ():
         if column.type == "time" and column.fsp:
             quoted = quote_name(column.name)
             told = f"a TIME beyond {LATEST_TIME} in column {column.name}, which the target has not"
-            found[told] = f"{quoted} > '{LATEST_TIME}' OR {quoted} < '-{LATEST_TIME}'"
+            condition, free = f"{quoted} > '{LATEST_TIME}' OR {quoted} < '-{LATEST_TIME}'", column in may_be_clamped
+            found.append(_Examined(told, condition, clamps and free, free))
     if end.is_tidb and any(column.type in _LONG for column in stored):
         size = " + ".join(f"COALESCE(LENGTH({quote_name(column.name)}), 0)" for column in stored if _is_text(column))
         longest = ", ".join(column.name for column in stored if column.type in _LONG)
-        found[f"more bytes than a row of this TiDB takes ({longest})"] = f"{size} > {{row_bytes}}"
-    return found
+        found.append(_Examined(f"more bytes than a row of this TiDB takes ({longest})", f"{size} > {{row_bytes}}"))
+    return tuple(found)
 
 
 def _is_text(column: Column) -> bool:
     return column.charset is not None or column.type in _LONG or column.type.endswith(("blob", "binary"))
 
 
-def _counted(connection: Any, source: SourceFacts, name: TableName, told: str, condition: str) -> Iterator[Finding]:
-    asked = f"SELECT COUNT(*) FROM {name.quoted} WHERE {condition}"
+def _counted(
+    connection: Any, source: SourceFacts, name: TableName, rule: _Examined, row_bytes: int
+) -> Iterator[Finding]:
+    asked = f"SELECT COUNT(*) FROM {name.quoted} WHERE {rule.condition.format(row_bytes=row_bytes)}"
     ((count,),) = rows(connection, asked)
-    if count:
-        yield Finding(
-            "fail",
-            f"table {name}: {count:,} row{'s have' if count > 1 else ' has'} {told}: the task would stop there",
-            f"{asked.replace('COUNT(*)', '*')}; at the source shows them: change these values, or leave the table out"
-            " (`ignore-tables` under `block-allow-list:`)",
-            str(name),
-            str(source.targets[name]),
-        )
+    if not count:
+        return
+    told = f"table {name}: {count:,} row{'s have' if count > 1 else ' has'} {rule.told}"
+    shows = f"{asked.replace('COUNT(*)', '*')}; at the source shows them"
+    names = str(name), str(source.targets[name])
+    if rule.clamped:
+        effect = f"{LATEST_TIME} or -{LATEST_TIME} is stored in its place, and the key of the row is recorded"
+        yield Finding("warn", f"{told}: {effect}", f"{shows}; nothing, where that will do", *names)
+        return
+    clamp = ", put `time-values: clamp` into the task's file" if rule.may_be_clamped else ""
+    yield Finding(
+        "fail",
+        f"{told}: the task would stop there",
+        f"{shows}: change these values{clamp}, or leave the table out (`ignore-tables` under `block-allow-list:`)",
+        *names,
+    )
 
 
 def _asked(end: End) -> Limits:

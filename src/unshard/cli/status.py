@@ -46,6 +46,11 @@ def _text(recorded: Recorded, upstream: Upstream | None, *, tables: bool) -> lis
         error = recorded.stopped.error.replace("\n", "\n    ")
         lines.append(f"  stopped at {recorded.stopped.position}, {recorded.stopped.time} UTC:\n    {error}")
     lines += [f"  {one.op} is given for {one.position}, and not used yet" for one in recorded.pending]
+    lines += [
+        f"  {count:,} value{'s' if count > 1 else ''} of {name} beyond 838:59:59 (`time-values: clamp`): the table"
+        " clamped_value of the task has their keys"
+        for name, count in recorded.clamped.items()
+    ]
     if tables:
         lines += _ledger(recorded)
     return lines
@@ -85,6 +90,7 @@ def _form(config: SubtaskConfig, recorded: Recorded, upstream: Upstream | None) 
             "checkpointTime": recorded.saved,
             "openBatch": recorded.open_batch,
             "tables": [_table(name, counts, recorded.filtered) for name, counts in recorded.tables.items()],
+            "clampedValues": [{"table": name, "values": count} for name, count in recorded.clamped.items()],
             "passedOver": [
                 {"table": name, "rule": rule, "rowEvents": count} for (name, rule), count in recorded.skipped.items()
             ],

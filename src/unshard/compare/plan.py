@@ -18,6 +18,7 @@ from unshard.dump.read import dumped_columns
 from unshard.errors import CompareError, UnshardError, Where
 from unshard.model.shape import without_made_up_key
 from unshard.model.table import Column, Table, TableName, quote_name
+from unshard.mysql.altered_values import target_kind, times
 from unshard.mysql.connection import Endpoint, rows, server_error, session
 from unshard.mysql.flavour import Flavour, flavour_of
 from unshard.mysql.structure import read_table, without_hashes
@@ -244,6 +245,8 @@ class _Maker:
                 self._fault(CompareError("COMPARE-003", _place(lacking[0]), values=values))
             else:
                 compared = self._column(column, [one for one in sources if one is not None], shards)
+                if compared is not None and column.type == "time" and self._clamps(target, column):
+                    compared = replace(compared, form=replace(compared.form, clamped=True))
                 if compared is not None:
                     yield compared
 
@@ -261,6 +264,14 @@ class _Maker:
         if form.kind in ("float", "double") and not _has_negative_zeros(self.connection):
             form = replace(form, one_zero=True)
         return ComparedColumn(column.name, form, server_side(every))
+
+    def _clamps(self, target: Table, column: Column) -> bool:
+        """Return whether the task clamps the values of this TIME column of a shard to the target's range."""
+        clamping = [one.table for one in self.found if one.side.clamps]
+        kind = target_kind(self.connection, from_mysql=False) if clamping else None
+        return kind is not None and any(
+            one.name.lower() == column.name.lower() for table in clamping for one in times(table, target, kind)
+        )
 
     def _key(self, target: Table, names: Sequence[str]) -> tuple[str, ...]:
         """Return the first key of the target whose columns are all compared and never NULL.

@@ -48,7 +48,7 @@ class SourceSide:
 
     `where` is the SQL condition that limited the copy. `follows`: its changes are replicated to the target, which
     records how far. `rules_for` names the rules that apply to a table's name and rows. `relay` is the folder that its
-    relay log would have on this machine.
+    relay log would have on this machine. `clamps`: the task clamps a TIME beyond the target's range.
     """
 
     source: str
@@ -62,6 +62,7 @@ class SourceSide:
     follows: bool = False
     rules_for: Callable[[Table], tuple[str, ...]] = _no_rules
     relay: Path | None = None
+    clamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +112,5 @@ def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
         follows,
         rules_for,
         Path(config.source.relay_dir).absolute() / config.source_id,
+        config.time_values == "clamp",
     )

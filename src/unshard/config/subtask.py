@@ -23,6 +23,7 @@ from unshard.config.task import (
     ShardDrop,
     SparkConfig,
     TaskConfig,
+    TimeValues,
 )
 from unshard.config.units import (
     DEFAULT_ROWS,
@@ -143,6 +144,7 @@ class SubtaskConfig(Section):
     peers: tuple[str, ...] = ()
     collations: dict[str, str] = Field(default_factory=dict)
     json_values: JsonValues = "stop"
+    time_values: TimeValues = "stop"
     ignore_checking_items: tuple[str, ...] = ()
     validator: ValidatorSettings = ValidatorSettings()
 
@@ -261,6 +263,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         peers=tuple(one.source_id for one in task.mysql_instances),
         collations=task.collations,
         json_values=task.json_values,
+        time_values=task.time_values,
         ignore_checking_items=task.ignore_checking_items,
         validator=_validator(task, instance),
     )

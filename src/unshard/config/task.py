@@ -73,6 +73,7 @@ Mode = Literal["full", "incremental", "all", "dump", "load"]
 Delivery = Literal["exactly-once", "at-least-once"]
 ShardDrop = Literal["ignore", "stop"]
 JsonValues = Literal["stop", "convert"]
+TimeValues = Literal["stop", "clamp"]
 CollationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]+(_[A-Za-z0-9]+)*$")]
 _HEARTBEAT = NoEffect("DM dropped its heartbeat")
 _SHADOW = (r"^_(.+)_(?:new|gho)$",)
@@ -247,6 +248,13 @@ class TaskConfig(Section):
         "or time, or binary data, for which JSON has no words, and whose column is JSON in the target too. `stop`: the "
         "task stops in front of it; `convert`: a DECIMAL is stored as a DOUBLE, the others as strings. The copy always "
         "stores them so.",
+    )
+    time_values: TimeValues = Field(
+        default="stop",
+        description="With a source of MariaDB and a target of TiDB or MySQL: what a TIME beyond 838:59:59 does, which "
+        "the target has not (MariaDB's TIME goes to 838:59:59.999999). `stop`: the task stops in front of it; `clamp`: "
+        "the target gets 838:59:59 or -838:59:59, and the table `clamped_value` of the task in the `meta-schema` the "
+        "value and the key of its row. In a column of a unique key such a value always stops the task.",
     )
     target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")

@@ -31,7 +31,8 @@ LOAD: dict[str, CatalogueEntry] = {
     "LOAD-006": CatalogueEntry(
         "the target's table {target} can't store a value unchanged",
         "widen the column that the cause names on the target, then resume. If the target has no type for the value"
-        f" (TiDB and MySQL have no TIME above 838:59:59), change the value in the source and {ANEW}",
+        " (TiDB and MySQL have no TIME above 838:59:59), put `time-values: clamp` into the task's file and start again,"
+        f" or change the value in the source and {ANEW}",
     ),
     "LOAD-007": CatalogueEntry(
         "another process has taken this load over; this one stopped before writing anything more",

@@ -17,10 +17,11 @@ from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.load.mydumper import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
-from unshard.model.table import Table
+from unshard.model.table import Table, quote_name
 from unshard.mysql.types import arrow_type
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
 from unshard.transform.extract import append_constants
+from unshard.transform.latest_time import ClampedValue, clamped_columns
 
 STATEMENT_BYTES = 1 << 20
 PIECE_BYTES = 4 << 20
@@ -31,7 +32,8 @@ class LoadPiece:
     """A piece of a file, numbered from 1: the statements of one transaction.
 
     `offset` is where the next piece of an SQL file begins. `last`: the file has no further piece. A part of a piece
-    (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the piece's end.
+    (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the piece's end. `clamped`
+    are the values of the whole piece that were clamped.
     """
 
     number: int
@@ -40,14 +42,21 @@ class LoadPiece:
     last: bool
     start: int = 0
     end: int | None = None
+    clamped: tuple[ClampedValue, ...] = ()
 
 
 def parquet_pieces(
-    path: Path, done: int, table: Table, rewriter: Rewriter, raw: Collection[str] = ()
+    path: Path,
+    done: int,
+    table: Table,
+    rewriter: Rewriter,
+    raw: Collection[str] = (),
+    clamped: Collection[str] = (),
 ) -> Iterator[LoadPiece]:
     """Yield the row groups after the first `done`, as INSERTs of at most about STATEMENT_BYTES.
 
     `raw`: the columns of text whose bytes are written, where the file has them; others are converted to Unicode.
+    `clamped`: the columns of TIME that are clamped.
     Raises LoadError LOAD-002 for a file that is not whole Parquet or has other columns than the table.
     """
     where = Where(rewriter.where.source, rewriter.where.table, file=str(path))
@@ -57,7 +66,8 @@ def parquet_pieces(
         for number in range(done, total):
             (batch,) = file.read_row_group(number, use_threads=False).combine_chunks().to_batches()
             batch = _as_text(batch, table, raw, where)
-            yield LoadPiece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total)
+            batch, values = _clamped(batch, table, rewriter, clamped)
+            yield LoadPiece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total, clamped=values)
     except (pa.ArrowException, OSError) as error:
         fault = "it is not whole Parquet"
         raise LoadError("LOAD-002", where, cause=str(error)[:300], values={"fault": fault}) from error
@@ -76,6 +86,32 @@ def _as_text(batch: pa.RecordBatch, table: Table, raw: Collection[str], where: W
             raise LoadError("LOAD-002", where, cause, {"fault": "it has text that is none"}) from None
         batch = batch.set_column(at, pa.field(field.name, pa.string()), values)
     return batch
+
+
+def _clamped(
+    batch: pa.RecordBatch, table: Table, rewriter: Rewriter, columns: Collection[str]
+) -> tuple[pa.RecordBatch, tuple[ClampedValue, ...]]:
+    """Return the batch with these columns clamped, and the values that were. The key is that of the source's row."""
+    if not columns:
+        return batch, ()
+    found, beyond = clamped_columns(batch, [table.column(name) for name in columns])
+    values = [
+        ClampedValue(table.name, rewriter.target, key, name, text)
+        for name, rows in beyond.items()
+        for key, text in zip(_keys(batch.take(rows), table), batch.column(name).take(rows).to_pylist(), strict=True)
+    ]
+    return found, tuple(values)
+
+
+def _keys(batch: pa.RecordBatch, table: Table) -> list[str]:
+    """Return the conditions that find the rows; "" for a table without a key."""
+    columns = [table.column(name) for name in table.identity]
+    if not columns:
+        return [""] * len(batch)
+    prefixes = [f"{' AND ' if number else ''}{quote_name(c.name)}=".encode() for number, c in enumerate(columns)]
+    bare = [column.type == "decimal" for column in columns]
+    texts = render([batch.column(column.name) for column in columns], prefixes, b"", bare)
+    return [text.decode(errors="replace") for text in texts.to_pylist()]
 
 
 def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from unshard.load.empty_tables import EmptyTables
 from unshard.load.widen import take_all, widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
-from unshard.mysql.altered_values import passed_through
+from unshard.mysql.altered_values import passed_through, target_kind, times
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import next_counter
@@ -43,6 +43,7 @@ class LoadRules:
         extracted: the extracted columns.
         alike: tables that merge must have equal columns, for their DDL is coordinated.
         copied: the sharding DDL that only some of the copies contain; their columns may differ by it.
+        clamps: a TIME beyond the range of the target is clamped.
     """
 
     route: Route
@@ -50,13 +51,15 @@ class LoadRules:
     extracted: Callable[[TableName], tuple[Extracted, ...]]
     alike: bool = False
     copied: DdlInSnapshot = field(default_factory=DdlInSnapshot)
+    clamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """The rules by which one source table's rows are written to the target. `source` is the table's structure.
 
-    `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes.
+    `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes,
+    `clamped` the columns of TIME that are clamped.
     """
 
     source: Table
@@ -64,6 +67,7 @@ class Way:
     mapping: ColumnMapping | None = None
     constants: tuple[Constant, ...] = ()
     raw: frozenset[str] = frozenset()
+    clamped: frozenset[str] = frozenset()
 
     @property
     def fingerprint(self) -> str:
@@ -145,6 +149,8 @@ def prepare(
             }
         )
         found: dict[TableName, Way] = {}
+        # values beyond the range of a MySQL are of a MariaDB
+        kind = target_kind(connection, from_mysql=False) if rules.clamps else None
         for one in planned:
             structure, target = structures[one.table.name], one.target
             there = known[target]
@@ -169,7 +175,8 @@ def prepare(
             settled = one.mapping.settled(structure, there) if one.mapping is not None else None
             mapped = {settled.source_column, settled.target_column} if settled is not None else set()
             raw = passed_through(structure, there) - mapped
-            found[one.table.name] = Way(structure, target, settled, added, raw)
+            clamped = frozenset(column.name for column in times(structure, there, kind)) if kind is not None else ()
+            found[one.table.name] = Way(structure, target, settled, added, raw, frozenset(clamped))
     return found
 
 

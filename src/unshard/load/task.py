@@ -123,7 +123,7 @@ def _pieces(
     path: Path, text: SqlText | None, state: FileState, file: FileWork, rewriter: Rewriter
 ) -> Iterator[LoadPiece]:
     if text is None:
-        return parquet_pieces(path, state.piece, file.way.source, rewriter, file.way.raw)
+        return parquet_pieces(path, state.piece, file.way.source, rewriter, file.way.raw, file.way.clamped)
     return sql_pieces(text, state.piece, state.offset, rewriter)
 
 

@@ -33,7 +33,9 @@ from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.run_tasks import RunTasks
+from unshard.target.clamped_values import create as create_clamped
 from unshard.target.filled import FilledTables
+from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
@@ -88,7 +90,8 @@ class LoadUnit:
 
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` its extracted
     columns. Files of tables that `allow` keeps out are skipped. `alike`: as in `load.structure.LoadRules`. `collations`
-    maps collations to those that a TiDB target is to have in their place.
+    maps collations to those that a TiDB target is to have in their place. `clamps`: a TIME beyond the range of the
+    target is clamped.
     """
 
     def __init__(
@@ -103,11 +106,13 @@ class LoadUnit:
         allow: BlockAllowList | None = None,
         alike: bool = False,
         collations: Mapping[str, str] | None = None,
+        *,
+        clamps: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._rules = LoadRules(route, mapping_for, extracted, alike)
+        self._rules = LoadRules(route, mapping_for, extracted, alike, clamps=clamps)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
         self._collations = collations or {}
@@ -183,6 +188,8 @@ class LoadUnit:
             self._rows_of = {table.name: rows_of(table) for table in contents.tables}
             self._is_tidb = is_tidb(connection)
             source = self._tables.source
+            if self._rules.clamps:
+                create_clamped(connection, MetaTables(self._tables.schema, self._tables.task))
             creation = creation_for(connection, self._tables.schema, source, self._collations)
             filled = FilledTables(self._tables.schema, self._tables.task)
             filled.claim(

@@ -16,7 +16,8 @@ from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
 from unshard.source.position_at import position_at
 from unshard.target.fence import wait_for_earlier_ddl
-from unshard.target.meta import MetaTables, forget_task
+from unshard.target.forget import forget_task
+from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.target.recorded import read_recorded
 from unshard.target.sharding import forget_source

@@ -104,12 +104,28 @@ def zeros(table: Table, kind: TargetKind) -> list[Column]:
     return [column for column in table.columns if column.type in ("float", "double") and not column.generated]
 
 
+def times(table: Table, there: Table | None, kind: TargetKind) -> list[Column]:
+    """Return the columns of TIME that may have values beyond the range of MySQL and TiDB, and that may be clamped.
+
+    Two values of a key that become one would make one row of two, so a column of a unique key is not among them.
+    """
+    if kind.from_mysql or not kind.json:
+        return []
+    ends = (table,) if there is None else (table, there)
+    keyed = {(name or "").lower() for end in ends for key in end.unique_keys for name in key.columns}
+    return [
+        column
+        for column in table.columns
+        if column.type == "time" and column.fsp and not column.generated and column.name.lower() not in keyed
+    ]
+
+
 def altered(
-    table: Table, there: Table | None, kind: TargetKind, *, converts: bool = True
+    table: Table, there: Table | None, kind: TargetKind, *, converts: bool = True, clamps: bool = False
 ) -> Iterator[tuple[str, list[Column]]]:
     """Yield each alteration in words, with the columns that it may happen to.
 
-    `converts`: opaque values of JSON are converted; else they are not written.
+    `converts`: opaque values of JSON are converted; `clamps`: a TIME is clamped; else they are not written.
     """
     if converts and (found := documents(table, there, kind)):
         yield "a DECIMAL inside of a JSON document becomes a DOUBLE, dates, times and binary values strings", found
@@ -117,6 +133,8 @@ def altered(
         yield "a character with two codes arrives under one of them; the text is equal, its bytes may differ", found
     if found := zeros(table, kind):
         yield "a -0 arrives as 0, which compares as equal: this target stores none", found
+    if clamps and (found := times(table, there, kind)):
+        yield "a TIME beyond 838:59:59 arrives as 838:59:59, and `clamped_value` of the task has its row's key", found
 
 
 def _columns(table: Table | None) -> dict[str, Column]:

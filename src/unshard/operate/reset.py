@@ -17,7 +17,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.target.filled import FilledTables, counted, empty_table, with_rows
-from unshard.target.meta import forget_task
+from unshard.target.forget import forget_task
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,11 @@ class RowBatches:
                 log = logger("sync", source=self.progress.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
         account = Account(named, by_rule(skipped, self.rules.passes_over))
+        clamped = tuple(dict.fromkeys(value for report in reports for value in report.seen.clamped))
+        if clamped:
+            log = logger("sync", source=self.progress.source, binlog=str(where.position))
+            log.warning("times were clamped", values=len(clamped), one_of_them=clamped[0].key, table=clamped[0].target)
+        self.progress.store.clamped += clamped
         self.progress.store.keys += tuple(keys for report in reports for keys in report.seen.keys)
         counts = {"transactions": work.log_range.transactions, "size": work.size}
         self.progress.meter.applied(account, work.log_range.last_timestamp, time.monotonic(), **counts)

@@ -2,7 +2,8 @@
 
 | module | contents |
 |---|---|
-| `meta` | the tables in `meta-schema`, and their removal |
+| `meta` | the tables in `meta-schema` |
+| `forget` | everything that the target has on record of a task, dropped |
 | `unfinished_dm` | unfinished work of DM, which is refused |
 | `filled` | the target tables that a task's copy fills |
 | `upstream` | the identity of the server to which a source's binlog names belong |
@@ -21,6 +22,7 @@
 | `rate_limiter` | the limits of a target that all writers share |
 | `error_values` | statements that write the error value of an ENUM |
 | `row_counts` | the ledger: counts of changes by source and table |
+| `clamped_values` | the record of values that were clamped |
 | `waits` | the waits of the task's sessions, for the status |
 | `recorded` | progress, open batch, row counts and last error of a source, for a reader |
 | `repairs` | transactions that repair rows between the batches |

@@ -10,7 +10,7 @@ A table is recorded before its first row is written, so rows in a table without 
 
 Tables that statements of the log make later are recorded too (`sync.statements.steps`).
 
-`meta.forget_task` keeps the records and marks them as those of an earlier attempt: the rows are still there.
+`target.forget.forget_task` keeps the records and marks them as those of an earlier attempt: the rows are still there.
 """
 
 from __future__ import annotations

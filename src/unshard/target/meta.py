@@ -1,9 +1,6 @@
 """The tables of a task in the target's `meta-schema`: DM's own, those of the receipts, and those of sharding DDL.
 
 Names and columns of `<task>_syncer_checkpoint` are DM's, so that DM's users find what they know.
-
-`forget_task` drops everything that the target has on record of one task, after which its next start is its first. Only
-the record of the target tables that the task has filled stays, for their rows stay too (`target.filled`).
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from typing import Any
 import MySQLdb
 
 from unshard.model.table import quote_name
-from unshard.mysql.connection import rows
 
 DUPLICATE_COLUMN = 1060
 _CHECKPOINT = """
@@ -104,6 +100,19 @@ CREATE TABLE IF NOT EXISTS {name} (
     missing BIGINT NOT NULL,
     example VARCHAR(255) NOT NULL,
     PRIMARY KEY (source, part, batch_id, chunk, step, target)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+CLAMPED_VALUE = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    source_table VARCHAR(160) NOT NULL,
+    target VARCHAR(160) NOT NULL,
+    row_key VARCHAR(350) NOT NULL,
+    name VARCHAR(64) NOT NULL,
+    value VARCHAR(32) NOT NULL,
+    place VARCHAR(160) NOT NULL,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    PRIMARY KEY (source, source_table, row_key, name)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _LATER = (
@@ -256,6 +265,11 @@ class MetaTables:
         return self.named("apply_missing")
 
     @property
+    def clamped_value(self) -> str:
+        """Quoted name of the table of values that the target has no room for, and that were clamped."""
+        return self.named("clamped_value")
+
+    @property
     def online_ddl(self) -> str:
         """Quoted name of DM's table with the DDL statements of ghost tables."""
         return self.named("onlineddl")
@@ -317,6 +331,7 @@ class MetaTables:
                 (_LEDGER, self.ledger),
                 (_LEFT_OUT, self.left_out),
                 (_MISSING, self.missing),
+                (CLAMPED_VALUE, self.clamped_value),
                 (_ONLINE_DDL, self.online_ddl),
                 (_PREPARED_XA, self.prepared_xa),
                 (_UPSTREAM, self.upstream),
@@ -352,45 +367,3 @@ class MetaTables:
         except MySQLdb.Error as error:
             if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
                 raise
-
-
-SUFFIXES = (
-    # ours, and those of DM that we use
-    *("apply_batch", "apply_ledger", "apply_left_out", "apply_missing", "apply_partition", "binlog_operator"),
-    *(
-        "lightning_checkpoint_list",
-        "load_chunk",
-        "load_key",
-        "onlineddl",
-        "prepared_xa",
-        "repair",
-        "shard_lock",
-        "shard_merged",
-        "shard_source",
-    ),
-    *("stopped", "syncer_checkpoint", "syncer_sharding_meta", "upstream"),
-    # DM's own, which a task that is taken over from DM may have
-    *("loader_checkpoint", "validator_checkpoint", "validator_pending_change", "validator_error_change"),
-    *("validator_table_status", "validator_changed_key", "validator_question", "validator_full_load"),
-)
-"""Endings of the tables of a task, after its name. No ending ends with `_` and another ending."""
-
-
-def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
-    """Drop the task's tables in the meta schema; return their names. The task must not be running. Idempotent.
-
-    The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty. A table of
-    a task whose name differs only by case is dropped only where the server folds names. Driver errors are raised
-    unchanged.
-    """
-    from unshard.target.filled import FilledTables  # a worker process forgets nothing
-
-    asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-    wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
-    folded = {name.lower() for name in wanted}
-    there = rows(connection, asked, (schema,))
-    found = tuple(sorted(name for name, folds in there if name in wanted or (folds and name.lower() in folded)))
-    FilledTables(schema, task).note_earlier(connection)
-    for name in found:
-        rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
-    return found

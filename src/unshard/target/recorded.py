@@ -7,8 +7,8 @@ An error that stops a source's sync has one row, with its place and reason, unti
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import MySQLdb
@@ -66,6 +66,7 @@ def forget_stopped(cursor: Any, meta: MetaTables, source: str) -> None:
 
 
 T = TypeVar("T")
+_CLAMPED = "SELECT target, COUNT(*) AS `count` FROM {name} WHERE source = %s GROUP BY target ORDER BY target"
 _ABSENT = frozenset({1049, 1146})  # no such database, no such table
 
 
@@ -85,6 +86,7 @@ class Recorded:
         stopped: where and why an error stopped the source; None while it runs.
         pending: the operators that wait.
         held: the location where the first unresolved sharding DDL began.
+        clamped: the number of values that were clamped, by target table.
     """
 
     source: str
@@ -97,6 +99,7 @@ class Recorded:
     stopped: Stopped | None = None
     pending: tuple[Operator, ...] = ()
     held: Location | None = None
+    clamped: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
@@ -106,6 +109,7 @@ def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
     batches = _rows(connection, f"SELECT * FROM {meta.batch} WHERE source = %s AND state = 'open'", source)
     left_out = _rows(connection, f"SELECT * FROM {meta.left_out} WHERE source = %s ORDER BY name, rule", source)
     ledger = _rows(connection, f"SELECT * FROM {meta.ledger} WHERE source = %s ORDER BY target", source)
+    clamped = _rows(connection, _CLAMPED.format(name=meta.clamped_value), source)
     return Recorded(
         source,
         found.location if found is not None else None,
@@ -117,6 +121,7 @@ def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
         _where_there(lambda: load_stopped(connection, meta, source), None),
         _where_there(lambda: load_operators(connection, meta, source), ()),
         found.held if found is not None else None,
+        {row["target"]: int(row["count"]) for row in clamped},
     )
 
 

@@ -13,5 +13,6 @@
 | `column_mapper` | selects the column mapping of a table |
 | `column_mapping` | the column mapping of a table, applied |
 | `extract` | columns filled from the names of a source |
+| `latest_time` | TIME beyond the range of MySQL and TiDB, clamped |
 | `sql_literals` | values of a column as SQL literals |
 """

@@ -20,7 +20,7 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.altered_values import documents, target_kind
+from unshard.mysql.altered_values import documents, target_kind, times
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
@@ -267,6 +267,7 @@ def _load(
         allow_list(config),
         config.pessimistic,
         config.collations,
+        clamps=config.time_values == "clamp",
     )
 
 
@@ -334,6 +335,9 @@ def _sync(
     stops_at_values = config.json_values == "stop"
     if stops_at_values:
         table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
+    clamps = config.time_values == "clamp"
+    if clamps:
+        table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
     coarse_keys = None
     if not config.leaves_out("tidb_collations", "target_keys"):
         coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
@@ -349,7 +353,7 @@ def _sync(
             settings.on_missing_row,
             len(config.peers) == 1,
             coarse_keys=coarse_keys,
-            alterations=ToldAlterations(name, targets.get, kind, not stops_at_values),
+            alterations=ToldAlterations(name, targets.get, kind, converts=not stops_at_values, clamps=clamps),
         ),
         rules=table_rules,
         statements=statements,

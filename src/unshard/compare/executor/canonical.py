@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from unshard.model.table import Column
 from unshard.mysql.types import ADDRESSES, BYTES, CHARACTERS, GEOMETRIES, INTEGERS, MEMBERS, TEMPORALS
+from unshard.transform.latest_time import without_fraction
 
 Kind = Literal["plain", "float", "double", "trailing zeros", "bit", "json", "set"]
 _SIGNED, _UNSIGNED = -(1 << 63), 1 << 64
@@ -42,13 +43,15 @@ class ValueForm:
     """The canonical form of the values of one compared column.
 
     `trimmed`: blanks at the end of a text don't count. `digits` is the number of decimal places d of FLOAT(m,d) or
-    DOUBLE(m,d). `one_zero`: -0 counts as 0, as TiDB and MariaDB store it.
+    DOUBLE(m,d). `one_zero`: -0 counts as 0, as TiDB and MariaDB store it. `clamped`: a TIME beyond 838:59:59 counts as
+    838:59:59, as the task stores it.
     """
 
     kind: Kind
     trimmed: bool = False
     digits: int | None = None
     one_zero: bool = False
+    clamped: bool = False
 
 
 def form_of(columns: Sequence[Column]) -> ValueForm | None:
@@ -100,6 +103,8 @@ def _family(column: Column) -> str:
 
 def canonical(values: pa.Array, form: ValueForm) -> pa.Array:
     """Return the values in that form. NULL stays NULL."""
+    if form.clamped:
+        values = without_fraction(values)
     if form.kind in ("float", "double"):
         wide = form.kind == "double" and values.type == pa.float32()
         found = values.cast(pa.string()).cast(pa.float64()) if wide else values

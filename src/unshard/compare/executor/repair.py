@@ -44,6 +44,7 @@ from unshard.mysql.connection import server_error
 from unshard.mysql.types import CHARACTERS, MEMBERS
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants
+from unshard.transform.latest_time import without_fraction
 from unshard.transform.sql_literals import literal_texts, sql_literals
 
 
@@ -259,13 +260,24 @@ def _shard_rows(
         for batch in read_rows(connection, shard.read, conditions, locking=locking):
             compared = as_target(batch, table, shard)
             mapped = apply_mapping(batch, shard.mapping) if shard.mapping is not None else batch
-            yield _with_literals(append_constants(mapped, shard.constants), compared, table, wanted)
+            written = _clamped(append_constants(mapped, shard.constants), table)
+            yield _with_literals(written, compared, table, wanted)
     except MySQLdb.Error as error:
         raise server_error(error, shard.endpoint, "source", "reading a table").at(
             source=shard.source, table=str(shard.table.name)
         ) from error
     except UnshardError as error:
         raise error.at(source=shard.source, table=str(shard.table.name)) from None
+
+
+def _clamped(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
+    """Return the rows with the TIME values that the task clamps as the target has them."""
+    names = [name.lower() for name in batch.schema.names]
+    for column in table.columns:
+        if column.form.clamped:
+            place = names.index(column.name.lower())
+            batch = batch.set_column(place, batch.schema.field(place), without_fraction(batch.column(place)))
+    return batch
 
 
 def _raw_target_rows(

@@ -136,6 +136,7 @@ class TablePlan:
         id: the number of the table in the batch.
         kept: those `constants` that an UPDATE does not change, because older rows may have other values.
         documents: JSON columns whose opaque values stop the task (step *documents*).
+        clamped: columns of TIME that are clamped to the range of the target (step *clamp*).
     """
 
     table: Table
@@ -149,6 +150,7 @@ class TablePlan:
     id: int = 0
     kept: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
+    clamped: frozenset[str] = frozenset()
 
     def takes(self, file: str, offset: int) -> bool:
         """Return whether the table's event at that position is for the batch."""

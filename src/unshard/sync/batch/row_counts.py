@@ -15,8 +15,9 @@ from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.target.meta import COUNTS
 
-if TYPE_CHECKING:  # only validated tasks report keys
+if TYPE_CHECKING:  # only validated tasks report keys, and few values are clamped
     from unshard.sync.batch.key_report import KeyReport
+    from unshard.transform.latest_time import ClampedValue
 
 K = TypeVar("K")
 
@@ -90,6 +91,7 @@ class Seen:
         events: the row events that were decoded.
         skipped: by source table, the row events that were skipped undecoded.
         keys: the changed keys, for continuous validation where it is on; each task reports a part of them.
+        clamped: the values that were clamped; of tasks that decode the same ranges only the first reports them.
     """
 
     changes: Mapping[int, int] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class Seen:
     events: int = 0
     skipped: Mapping[TableName, int] = field(default_factory=dict)
     keys: tuple[KeyReport, ...] = field(default=(), compare=False)
+    clamped: tuple[ClampedValue, ...] = field(default=(), compare=False)
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(
@@ -105,6 +108,7 @@ class Seen:
             self.events + other.events,
             _sum(self.skipped, other.skipped),
             self.keys + other.keys,
+            self.clamped + other.clamped,
         )
 
     @property

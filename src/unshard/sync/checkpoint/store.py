@@ -24,6 +24,7 @@ from unshard.sync.batch.row_counts import Account
 from unshard.target import receipts
 from unshard.target.changed_keys import add_changed_keys
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.clamped_values import note_clamped
 from unshard.target.ddl_jobs import TidbDdl
 from unshard.target.fence import fenced, wait_for_earlier_ddl
 from unshard.target.meta import MetaTables
@@ -35,6 +36,7 @@ from unshard.target.row_counts import add_left_out, add_to_ledger, forget_missin
 from unshard.target.transactions import on_target
 from unshard.target.upstream import load_upstream, save_upstream
 from unshard.target.writer import drop_writers, writer
+from unshard.transform.latest_time import ClampedValue
 
 T = TypeVar("T")
 Changed = Mapping[TableName, TableCheckpoint]
@@ -57,8 +59,8 @@ class CheckpointStore:
     the process. `attempts`: how often an operation is tried. Once the target has been given up, one more operation is
     tried, to record the stop, without a second wait.
 
-    `keys` are the changed keys that the checkpoint's next move stores for continuous validation. Any thread may set
-    `validates`, which turns their collection on.
+    `keys` are the changed keys that the checkpoint's next move stores for continuous validation, `clamped` the clamped
+    values that it records. Any thread may set `validates`, which turns the collection of keys on.
 
     Any thread may read `waits` (what the source waits for, in words), `failed` (what has failed and is tried again) and
     `session` (the number of the connection in the target, 0 for none).
@@ -74,6 +76,7 @@ class CheckpointStore:
     held: Location | None = None
     owed: Account = field(default_factory=Account)
     keys: tuple[KeyReport, ...] = ()
+    clamped: tuple[ClampedValue, ...] = ()
     validates: bool = False
     used: dict[int, str] = field(default_factory=dict)
     attempts: int = ATTEMPTS
@@ -95,7 +98,7 @@ class CheckpointStore:
         self.on_target(self._wait_for_predecessors)
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
-        self.used, self.keys = {}, ()
+        self.used, self.keys, self.clamped = {}, (), ()
         return self.checkpoint(), claimed.open_batch
 
     def checkpoint(self) -> Checkpoint | None:
@@ -179,7 +182,7 @@ class CheckpointStore:
 
         reach("sync-close-before")
         self.on_target(attempt)
-        self.owed, self.used, self.keys = Account(), {}, ()
+        self.owed, self.used, self.keys, self.clamped = Account(), {}, (), ()
         reach("sync-close-after")
 
     def note(self, plan: dict[str, Any], connection: Any = None) -> None:
@@ -226,7 +229,7 @@ class CheckpointStore:
 
         reach("sync-move-before")
         self.on_target(attempt)
-        self.owed, self.used, self.keys = Account(), {}, ()
+        self.owed, self.used, self.keys, self.clamped = Account(), {}, (), ()
         reach("sync-move-after")
 
     def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa], also: Also = nothing) -> None:
@@ -359,6 +362,8 @@ class CheckpointStore:
         if self.keys:
             parts = [(report.described, report.keys, report.data) for report in self.keys]
             add_changed_keys(cursor, self.meta, self.source, end, parts)
+        if self.clamped:
+            note_clamped(cursor, self.meta, self.source, self.clamped, str(end.position))
 
     def _is_closed(self, cursor: Any) -> bool:
         """Return whether an attempt whose answer was lost has closed this batch."""

@@ -59,6 +59,7 @@ class TableRules:
     absent: Collection[TableName] = ()
     fills: Callable[[Table], tuple[tuple[Constant, ...], Table]] = lambda table: ((), table)
     documents: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
+    clamped: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
     version: int = 0
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
@@ -130,7 +131,9 @@ class TableRules:
         """Return the same rules for tables as they were at an earlier position in the log."""
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
         asked = self.events, self.row_filters
-        return TableRules(self.source, *ends, {}, *asked, fills=self.fills, documents=self.documents)
+        return TableRules(
+            self.source, *ends, {}, *asked, fills=self.fills, documents=self.documents, clamped=self.clamped
+        )
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
         """Plan for reading a table only to learn which target keys its rows have; the rows are not written."""
@@ -197,6 +200,7 @@ class TableRules:
             kept=frozenset(one.column.name for one in filled if one.kept),
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
             documents=self.documents(upstream, target),
+            clamped=self.clamped(upstream, target),
         )
 
     def _as_read(self, upstream: Table, target: Table, mapping: ColumnMapping | None) -> Table:

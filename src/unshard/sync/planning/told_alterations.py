@@ -19,14 +19,15 @@ class ToldAlterations:
     """The logger of columns whose values the target stores in another form. It logs each column of one source once.
 
     Used by the sync unit's thread. `target` returns a table of the target. `kind` is called before the first table.
-    `converts`: JSON values that JSON text can't express are converted; else they stop the task, and are not logged
-    here.
+    `converts`: JSON values that JSON text can't express are converted; `clamps`: a TIME beyond the range of the target
+    is clamped; else they stop the task, and are not logged here.
     """
 
     source: str
     target: Callable[[TableName], Table | None]
     kind: Callable[[], TargetKind]
     converts: bool = True
+    clamps: bool = False
     _told: set[tuple[TableName, str, str]] = field(default_factory=set)
 
     def tell(self, plans: Iterable[TablePlan]) -> None:
@@ -41,4 +42,5 @@ class ToldAlterations:
                     self._told.update((name, column, effect) for column in new)
 
     def _altered(self, plan: TablePlan) -> Iterator[tuple[str, list[Column]]]:
-        return altered(plan.table, self.target(plan.target.name), self.kind(), converts=self.converts)
+        there, kind = self.target(plan.target.name), self.kind()
+        return altered(plan.table, there, kind, converts=self.converts, clamps=self.clamps)

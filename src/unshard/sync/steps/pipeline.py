@@ -2,8 +2,8 @@
 
 Before the exchange a step sees the changes of a byte range, after it those of a partition::
 
-    decode ▸ versions ▸ filter ▸ documents ▸ map ▸ causality ▸ encode
-                                                    ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+    decode ▸ versions ▸ filter ▸ documents ▸ map ▸ clamp ▸ causality ▸ encode
+                                                            ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
 The block-allow list and *route* are applied by name when the batch is planned (`sync.planning.table_plans`): a table
 that the list leaves out has no plan, and its events are skipped undecoded; every other table's plan has its target. The
@@ -41,6 +41,7 @@ from unshard.sync.steps.apply import apply, writer_of
 
 if TYPE_CHECKING:
     from unshard.sync.steps.pacer import Pacer
+    from unshard.transform.latest_time import ClampedValue
 
 
 def before_exchange(
@@ -72,6 +73,11 @@ def before_exchange(
         from unshard.sync.changes.map import map_columns
 
         images = map_columns(plan, images)
+    clamped: tuple[ClampedValue, ...] = ()
+    if any(table.clamped for table, _ in images):
+        from unshard.sync.changes.clamp import clamp_times
+
+        images, clamped = clamp_times(plan, images)
     done("map")
     ties = None
     if any(table.target.tied for table, _ in images):
@@ -81,13 +87,14 @@ def before_exchange(
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
+    seen += Seen(counts, filtered, clamped=clamped if mine is None or share == 0 else ())
     if not plan.reports_keys:
-        return changes, seen + Seen(counts, filtered)
+        return changes, seen
     from unshard.sync.steps.report_keys import KeyShare, report_keys
 
     keys = report_keys(plan, images, KeyShare(share, plan.shares) if mine is not None else KeyShare())
     done("keys")
-    return changes, seen + Seen(counts, filtered, keys=keys)
+    return changes, seen + Seen(keys=keys)
 
 
 def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen, list[OpaqueDocuments]]:
