@@ -162,7 +162,7 @@ def test_prepared_transactions_and_deaths_on_the_way(
         pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 20")
         command.catch_up()
         with row_held(target, name.quoted, "id > 100"):  # of a batch that is not begun nothing has to be finished
-            pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < {before}")
+            pair.primary.run(f"UPDATE {name.quoted} FORCE INDEX (PRIMARY) SET k = k + 1 WHERE id < {before}")
             wait_until(lambda: stands_still(target), "in the middle of a batch")
             command.kill()
     pair.promote()
