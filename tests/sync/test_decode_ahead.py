@@ -11,6 +11,8 @@ import pytest
 
 from unshard.binlog.rows import OpaqueDocuments
 from unshard.errors import BinlogError
+from unshard.model.table import Table, TableName
+from unshard.sync.batch.plan import TablePlan, TargetPlan
 from unshard.sync.batch.row_counts import Seen
 from unshard.sync.steps import pipeline
 
@@ -22,7 +24,8 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[int, Event]:
     """Ranges that are decoded as their own number; the event of each is set then."""
     events = {piece: Event() for pieces in SLICES for piece in pieces}
 
-    table = SimpleNamespace(filters=(), mapping=None, constants=(), target=SimpleNamespace(tied=False))
+    name = TableName("d", "t")
+    table = TablePlan(Table(name, (), ()), TargetPlan(1, name, (), ()))
 
     def decode(plan: Any, piece: int) -> tuple[list[tuple[Any, int]], Seen, tuple[OpaqueDocuments, ...]]:
         events[piece].set()
