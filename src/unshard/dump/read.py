@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.dump.result_rows import column_batches, plain_socket
 from unshard.errors import DumpError, Where
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
 from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, zero_text
 
+BATCH_ROWS = 10_000
 FETCH_ROWS = 2_000
 FETCH_BYTES = 8 << 20
 """A batch ends with the row that reaches this size."""
@@ -80,7 +82,7 @@ def read_rows(
     locking: bool = False,
     raw: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one SELECT; memory holds FETCH_ROWS of them, of long ones about FETCH_BYTES.
+    """Stream the rows of one SELECT; memory holds BATCH_ROWS of them, of long ones about FETCH_BYTES.
 
     `locking`: the rows as they are now, under shared locks until the connection's transaction ends. `raw`: as in
     `dump_schema`.
@@ -89,7 +91,12 @@ def read_rows(
     the connection, as the rest of the result is still to be read from it.
     """
     schema = dump_schema(table, raw)
-    connection.query((select(table, conditions) + (" LOCK IN SHARE MODE" if locking else "")).encode())
+    statement = (select(table, conditions) + (" LOCK IN SHARE MODE" if locking else "")).encode()
+    if plain_socket(connection) is not None:
+        for columns in column_batches(connection, statement, len(schema), rows=BATCH_ROWS, size=FETCH_BYTES):
+            yield _typed(columns, schema, table)
+        return
+    connection.query(statement)
     result = connection.use_result()
     longest = [_longest(column) for column in dumped_columns(table)]
     at_once = max(1, min(FETCH_ROWS, FETCH_BYTES // max(sum(longest), 1)))
@@ -135,20 +142,24 @@ def _no_cycle_search() -> Iterator[None]:
 
 
 def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table: Table) -> pa.RecordBatch:
-    """Turn rows, as the server's text protocol gives them, into columns.
+    """Turn rows, as the server's text protocol gives them, into columns. Raises as `_typed`."""
+    return _typed([pa.array(values, pa.binary()) for values in zip(*rows, strict=True)], schema, table)
+
+
+def _typed(columns: Sequence[pa.Array], schema: pa.Schema, table: Table) -> pa.RecordBatch:
+    """Turn columns of the bytes that the server sent into those of the schema.
 
     Raises DumpError DUMP-005 for text that does not fit its type.
     """
     arrays = []
-    columns = zip(schema, dumped_columns(table), zip(*rows, strict=True), strict=True)
-    for field, column, values in columns:
+    for field, column, values in zip(schema, dumped_columns(table), columns, strict=True):
         place = Where(table=str(table.name))
         try:
             charset = _own_charset(column) if field.type == pa.string() else None
-            array = _convert(pa.array(values, pa.binary()), field.type, charset)
+            array = _convert(values, field.type, charset)
             arrays.append(_checked(array, column))
         except UntranslatableText as error:
-            value = bytes(values[error.row] or b"")[:100].hex()
+            value = bytes(values[error.row].as_py() or b"")[:100].hex()
             raise DumpError("DUMP-005", place, f"{error}: x'{value}'", {"column": field.name}) from None
         except pa.ArrowInvalid as error:
             raise DumpError("DUMP-005", place, cause=str(error)[:300], values={"column": field.name}) from error

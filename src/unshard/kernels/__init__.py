@@ -18,6 +18,7 @@
 | `json` | binary JSON as text |
 | `json_scalars` | scalars of binary JSON |
 | `json_text` | writers of JSON text |
+| `result_rows` | rows of a result set, read off the socket |
 | `transcode` | an Arrow column of any character set as UTF-8 |
 | `components` | connected components, for step *causality* |
 | `literals` | columns as SQL text; keys as partition numbers |

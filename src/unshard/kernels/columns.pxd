@@ -54,7 +54,7 @@ cdef inline Bytes fail(Sink column, int failure) noexcept:
     return NULL
 
 
-cdef inline bint reserve(u8** memory, Py_ssize_t* capacity, Py_ssize_t wanted) noexcept:
+cdef inline bint reserve(u8** memory, Py_ssize_t* capacity, Py_ssize_t wanted) noexcept nogil:
     # Grow by half at least, so that appending stays linear.
     cdef Py_ssize_t size = capacity[0] + (capacity[0] >> 1)
     cdef u8* grown
@@ -70,7 +70,7 @@ cdef inline bint reserve(u8** memory, Py_ssize_t* capacity, Py_ssize_t wanted) n
     return True
 
 
-cdef inline u8* room(Sink column, Py_ssize_t size) noexcept:
+cdef inline u8* room(Sink column, Py_ssize_t size) noexcept nogil:
     # The place for `size` more bytes of a varying column, which the caller then adds to `length`.
     # Never NULL with success: also an empty value needs a place.
     if column.length + size >= column.capacity:
@@ -95,7 +95,7 @@ cdef inline bint put_mark(Sink column, int64_t start) noexcept:
     return True
 
 
-cdef inline bint put_null(Sink column, Py_ssize_t row, Py_ssize_t row_capacity) noexcept:
+cdef inline bint put_null(Sink column, Py_ssize_t row, Py_ssize_t row_capacity) noexcept nogil:
     # The bitmap is made at the first NULL only, with every row before it set.
     if column.validity == NULL:
         column.validity = <u8*> realloc(NULL, (row_capacity >> 3) + 8)
@@ -111,7 +111,7 @@ cdef inline bint put_null(Sink column, Py_ssize_t row, Py_ssize_t row_capacity) 
     return True
 
 
-cdef inline bint grow_rows(Sink column, Py_ssize_t rows, Py_ssize_t row_capacity) noexcept:
+cdef inline bint grow_rows(Sink column, Py_ssize_t rows, Py_ssize_t row_capacity) noexcept nogil:
     # Room for `row_capacity` rows in all that is sized by rows.
     cdef void* grown
     cdef Py_ssize_t kept

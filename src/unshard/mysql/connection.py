@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import MySQLdb
 from MySQLdb.constants import CLIENT
@@ -50,6 +51,15 @@ LOOK_SECONDS = 5
 for any statement, `ROWS_SECONDS` for writing a chunk of rows or a question, `READ_SECONDS` for reading a table,
 `LOOK_SECONDS` for the status display. Without a limit a stalled network would never be noticed.
 """
+_traits: WeakKeyDictionary[Any, ConnectionTraits] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionTraits:
+    """The silence of a server after which its connection counts as lost, and whether the connection uses TLS."""
+
+    patience_seconds: int
+    encrypted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
+    patience = min(patience_seconds, endpoint.patience_seconds)
     if not text:
         options = {"conv": {}, "use_unicode": False}
     variables = {"time_zone": "+00:00", **dict(endpoint.session)}
@@ -98,8 +109,8 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
         "charset": "utf8mb4",
         "autocommit": True,
         "connect_timeout": _TIMEOUT_SECONDS,
-        "read_timeout": min(patience_seconds, endpoint.patience_seconds),
-        "write_timeout": min(patience_seconds, endpoint.patience_seconds),
+        "read_timeout": patience,
+        "write_timeout": patience,
         "init_command": begin,
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
         "local_infile": False,
@@ -108,9 +119,15 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
         connection = MySQLdb.connect(**options) if endpoint.tls is None else _encrypted(endpoint.tls, options)
         if side == "target":
             begin_session(connection, endpoint.session)
+        _traits[connection] = ConnectionTraits(patience, endpoint.tls is not None)
         return connection
     except MySQLdb.Error as error:
         raise server_error(login_error(error, endpoint), endpoint, side, begin) from error
+
+
+def traits_of(connection: Any) -> ConnectionTraits | None:
+    """Return how a connection of `connect` was made; None for a connection that something else made."""
+    return _traits.get(connection)
 
 
 def login_error(error: Exception, endpoint: Endpoint) -> Any:
