@@ -8,12 +8,18 @@ to the end.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from support.shard_terms import Terms
 from support.shard_versions import IDENTITIES, KINDS, WIDER, Column, Version
 from unshard.model.table import TableName
+
+
+def lowered(statement: str) -> str:
+    """The statement in lower case, but for its texts: they are values."""
+    return re.sub(r"'[^']*'|[^']+", lambda part: part[0] if part[0].startswith("'") else part[0].lower(), statement)
 
 
 @dataclass
@@ -215,7 +221,7 @@ class RandomShards:
             yield from self._ghost(shard, change)
             return
         if way < 0.2:
-            text = change.lower().format(shard.name)
+            text = lowered(change).format(shard.name)
         elif way < 0.4:
             text = text.replace(" ", "  /* same */ ", 2)
         yield Step(shard.source, (text,))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unshard.errors import LONGEST_TEXT, DdlError, Where
+from unshard.errors import LONGEST_TEXT, DdlError, SyncError, Where
 from unshard.model.position import Position
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.operate import record_stop
@@ -42,3 +42,18 @@ def test_of_a_statement_that_no_packet_of_the_target_has_room_for(small: Mariadb
     assert found.error.startswith("DDL-002 [source s1, table a.t, binlog bin.000001:194]: ")
     assert f"{len(str(error)) - LONGEST_TEXT} characters more" in found.error
     assert "what to do: " in found.error
+
+
+def test_of_a_process_whose_source_another_one_has_taken_over(target_server: MariadbServer, schema: str) -> None:
+    """What it met may be the other's work: the column that it would add is there. So it is not told as a failure."""
+    old, new = (CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1") for _ in range(2))
+    old.claim()
+    new.claim()
+    error = DdlError("DDL-003", Where("s1", "a.t", "bin.000001:194"), "1060: Duplicate column name", {"statement": "A"})
+    with pytest.raises(SyncError) as caught:
+        record_stop(old, error, Position("bin.000001", 4), sure=True)
+    assert caught.value.code == "SYNC-001"
+    assert caught.value.__cause__ is error
+    assert new.on_target(lambda connection: load_stopped(connection, new.meta, "s1")) is None
+    old.drop()
+    new.drop()

@@ -81,7 +81,8 @@ def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *,
     """Record where the source stops and why.
 
     `place` is where it was at work, for an error that names no position; it is not `sure` where several transactions
-    begin there.
+    begin there. Raises SyncError SYNC-001 where another process has taken the source over: the error may be an effect
+    of what that one has done, and its advice would be wrong.
     """
     if error.code == FENCED_OUT:
         return
@@ -89,6 +90,8 @@ def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *,
         named = _place_of(error, place)
         store.stopped(Stopped(named or place, error.code, bounded(str(error)), sure=sure or named is not None))
     except UnshardError as failure:
+        if failure.code == FENCED_OUT:
+            raise failure from error
         log = logger("sync", source=store.source)
         log.warning("not put on record where it stopped", error=str(failure), after=str(error))
 
