@@ -298,7 +298,7 @@ def leftovers(target: Any) -> list[str]:
 
 def test_scratch_schemas_go_and_leftovers_are_found(target: Any, target_server: MariadbServer, schema: str) -> None:
     with open_scratch(target, PLACE) as scratch:
-        scratch.make_schema(schema, None, Context())
+        scratch.make_schema(schema, None, classify_ddl("DROP TABLE t", Context(schema)))
         assert leftovers(target) == [], "nothing is sent before a result is read"
         assert scratch.read(TableName(schema, "t")) is None
         assert len(leftovers(target)) == 1
@@ -308,7 +308,7 @@ def test_scratch_schemas_go_and_leftovers_are_found(target: Any, target_server: 
 
     def lose_it() -> None:
         with open_scratch(dying, PLACE) as begun:
-            begun.make_schema(schema, None, Context())
+            begun.make_schema(schema, None, classify_ddl("DROP TABLE t", Context(schema)))
             begun.read_schema(schema)
             raise MySQLdb.OperationalError(2013, "Lost connection")
 

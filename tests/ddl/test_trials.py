@@ -50,7 +50,7 @@ def tried(
     """Return how the table looks after the statement, by a trial that is run or known."""
     name = TableName("s", table)
     with open_scratch(connection, place) as scratch:
-        scratch.make_schema("s", None, Context())
+        scratch.make_schema("s", None, classify_ddl("DROP TABLE t", Context("s")))
         create = f"CREATE TABLE `{table}` ({columns.format(t=table)}) {options}"
         scratch.load(Table(name, (), create_sql=create))
         scratch.run(classify_ddl(statement.format(t=table), Context("s", timestamp=when)))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.operated_tasks import go_on
+from support.operated_tasks import ctl, go_on
 from support.task_runs import TaskFiles, TaskRun
-from unshard.errors import LoadError
+from unshard.errors import LoadError, UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -46,6 +46,36 @@ def test_a_collation_that_the_target_lacks_is_named_and_tables_made_by_hand_are_
         mysql_source.run(f"INSERT INTO {name} VALUES (3, 'ü')", f"UPDATE {name} SET word = '語' WHERE id = 1")
         run.catch_up()
     assert_equal([(mysql_source, name)], (target_server, name))
+    later = TableName(schema, "later")
+    words = "id INT PRIMARY KEY, word VARCHAR(20)"
+    stops_at(files, spark, mysql_source, f"CREATE TABLE {later} ({words})", "DDL-003")
+    made = f"CREATE TABLE {later} ({words} COLLATE utf8mb4_unicode_520_ci)"
+    ctl("binlog", "replace", str(files.task_path), "-s", "s1", made)
+    with TaskRun(files, spark) as run:
+        mysql_source.run(f"INSERT INTO {later} VALUES (1, 'é')")
+        run.catch_up()
+    assert_equal([(mysql_source, later)], (target_server, later))
+    alter = f"ALTER TABLE {later} ADD COLUMN number INT DEFAULT 7"
+    stops_at(files, spark, mysql_source, alter, "DDL-003")
+    target_server.run(alter)
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1")
+    stops_at(files, spark, mysql_source, f"INSERT INTO {later} (id, word) VALUES (2, 'e')", "BINLOG-022")
+    structure = tmp_path / "later.sql"
+    structure.write_text(f"{target_server.query(f'SHOW CREATE TABLE {later}')[0][1]};")
+    ctl("binlog-schema", "update", str(files.task_path), schema, "later", str(structure), "-s", "s1")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    assert_equal([(mysql_source, later)], (target_server, later))
+
+
+def stops_at(files: TaskFiles, spark: SparkSession, source: MysqlServer, statement: str, code: str) -> None:
+    """The task stops at the statement, and says where."""
+    source.run(statement)
+    with TaskRun(files, spark).failing() as run:
+        error = run.error()
+    assert isinstance(error, UnshardError)
+    assert (error.code, error.where.table) == (code, f"{files.schemas[0]}.later")
+    assert error.where.position
 
 
 STATEMENTS = (

@@ -129,11 +129,11 @@ def carry_late_times(
     assert case.clamped() == [
         (f"{schema}.bare", "", "a", LATE),
         (f"{schema}.bare", "", "b", "838:59:59.200"),
-        (f"{schema}.t", "(`id`=2 AND `part`='moved')", "a", EARLY),
-        (f"{schema}.t", "(`id`=4 AND `part`='z')", "a", EARLY),
-        (f"{schema}.t", "(`id`=4 AND `part`='z')", "b", "838:59:59.250"),
-        (f"{schema}.t", "(`id`=5 AND `part`='z')", "b", "-838:59:59.500"),
         *copied[1:],
+        (f"{schema}.t", "`id`=2 AND `part`='moved'", "a", EARLY),
+        (f"{schema}.t", "`id`=4 AND `part`='z'", "a", EARLY),
+        (f"{schema}.t", "`id`=4 AND `part`='z'", "b", "838:59:59.250"),
+        (f"{schema}.t", "`id`=5 AND `part`='z'", "b", "-838:59:59.500"),
     ]
     lines: list[str] = []
     subtasks = load_files(case.files.task_path, case.files.source_paths).subtasks
@@ -144,9 +144,17 @@ def carry_late_times(
 def stop_at_late_keys(
     source: MariadbServer, target: ThrowawayServer, schema: str, folder: Path, spark: SparkSession
 ) -> None:
-    """Two values of a key would become one row: they stop the task whatever its file says."""
+    """Two values of a key would become one row: they stop the task whatever its file says. So do files of SQL."""
     case = LateTimes(source, target, schema, folder, spark)
-    case.change(CLAMP)
+    sql = {"mydumpers": {"own": {"extra-args": "", "format": "sql"}}}
+    case.change({**CLAMP, **sql, "ignore-checking-items": ["value_limits"]})
+    case.files = replace(case.files, instance={"mydumper-config-name": "own"}).write()
+    assert stopped(case.files, spark).code == "LOAD-006"
+    case.change({"ignore-checking-items": []})
+    assert [one.severity for one in found(case.files, VALUES)] == ["fail", "fail"]
+    source.run(f"UPDATE {schema}.t SET a = NULL", f"UPDATE {schema}.bare SET b = NULL")
+    target.run(f"DROP DATABASE `{case.files.meta}`", f"DROP DATABASE {schema}")
+    case.files = replace(case.files, folder=folder / "anew", keys=CLAMP, instance={}).write()
     with TaskRun(case.files, spark).failing() as run:
         run.catch_up()
         source.run(f"INSERT INTO {schema}.keyed VALUES (1, '{LATE}')")
@@ -183,7 +191,7 @@ def follow_after_deaths(
     with TaskRun(case.files, spark) as run:
         run.catch_up()
     case.assert_clamped()
-    assert case.clamped() == [(f"{schema}.t", "(`id`=900 AND `part`='a')", "a", LATE)]
+    assert case.clamped() == [(f"{schema}.t", "`id`=900 AND `part`='a'", "a", LATE)]
 
 
 def validate_late_times(

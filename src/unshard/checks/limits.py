@@ -14,11 +14,11 @@ from typing import Any
 import MySQLdb
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
+from unshard.checks.losses import kind_of_target
 from unshard.checks.result import Finding
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.altered_values import TargetKind, times
 from unshard.mysql.connection import rows, session
-from unshard.mysql.flavour import Flavour
 from unshard.transform.latest_time import LATEST_TIME
 
 MANY_ROWS = 100_000
@@ -102,16 +102,12 @@ def _examined(source: SourceFacts, task: TaskFacts, *, large: bool) -> Iterator[
         return
     sizes = {listed.name: listed.rows for listed in source.listed}
     chosen = {name: table for name, table in source.tables.items() if (sizes.get(name, 0) > MANY_ROWS) == large}
-    from_mariadb = source.end.server.flavour is Flavour.MARIADB
-    short = from_mariadb and (end.is_tidb or end.server.flavour is Flavour.MYSQL)
-    clamps = source.config.time_values == "clamp"
-    kind = TargetKind(False, short, end.is_tidb)
-    wanted = {
-        name: _conditions(
-            table, end, times(table, task.there.get(source.targets[name]), kind), short=short, clamps=clamps
-        )
-        for name, table in chosen.items()
-    }
+    kind = kind_of_target(source, end)
+    as_text = source.copies and source.config.dumper.format == "sql"
+    wanted: dict[TableName, tuple[_Examined, ...]] = {}
+    for name, table in chosen.items():
+        may_be_clamped = () if as_text else times(table, task.there.get(source.targets[name]), kind)
+        wanted[name] = _conditions(table, end, kind, may_be_clamped)
     if not any(wanted.values()):
         return
     row_bytes = _asked(end).row_bytes if end.is_tidb else 0
@@ -123,26 +119,24 @@ def _examined(source: SourceFacts, task: TaskFacts, *, large: bool) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """The rows that a table is examined for: what is told of them, their condition, and what the task does there."""
+    """The rows that a table is examined for: what is told of them, their condition, whether `clamp` lets them pass."""
 
     told: str
     condition: str
-    clamped: bool = False
     may_be_clamped: bool = False
 
 
-def _conditions(
-    table: Table, end: End, may_be_clamped: Collection[Column], *, short: bool, clamps: bool
-) -> tuple[_Examined, ...]:
-    """Return what is counted in a table. `short`: the target's TIME ends before the source's."""
+def _conditions(table: Table, end: End, kind: TargetKind, may_be_clamped: Collection[Column]) -> tuple[_Examined, ...]:
+    """Return what is counted in a table."""
+    short = kind.json and not kind.from_mysql  # the target's TIME ends before the source's
     found: list[_Examined] = []
     stored = [column for column in table.columns if not column.generated]
     for column in stored if short else ():
         if column.type == "time" and column.fsp:
             quoted = quote_name(column.name)
             told = f"a TIME beyond {LATEST_TIME} in column {column.name}, which the target has not"
-            condition, free = f"{quoted} > '{LATEST_TIME}' OR {quoted} < '-{LATEST_TIME}'", column in may_be_clamped
-            found.append(_Examined(told, condition, clamps and free, free))
+            condition = f"{quoted} > '{LATEST_TIME}' OR {quoted} < '-{LATEST_TIME}'"
+            found.append(_Examined(told, condition, column in may_be_clamped))
     if end.is_tidb and any(column.type in _LONG for column in stored):
         size = " + ".join(f"COALESCE(LENGTH({quote_name(column.name)}), 0)" for column in stored if _is_text(column))
         longest = ", ".join(column.name for column in stored if column.type in _LONG)
@@ -164,7 +158,7 @@ def _counted(
     told = f"table {name}: {count:,} row{'s have' if count > 1 else ' has'} {rule.told}"
     shows = f"{asked.replace('COUNT(*)', '*')}; at the source shows them"
     names = str(name), str(source.targets[name])
-    if rule.clamped:
+    if rule.may_be_clamped and source.config.time_values == "clamp":
         effect = f"{LATEST_TIME} or -{LATEST_TIME} is stored in its place, and the key of the row is recorded"
         yield Finding("warn", f"{told}: {effect}", f"{shows}; nothing, where that will do", *names)
         return

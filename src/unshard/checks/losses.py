@@ -26,9 +26,8 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     if task.target is None:
         return
     for name, table in source.tables.items():
-        found = [
-            column.name for column in documents(table, task.there.get(source.targets[name]), _kind(source, task.target))
-        ]
+        there, kind = task.there.get(source.targets[name]), kind_of_target(source, task.target)
+        found = [column.name for column in documents(table, there, kind)]
         if found:
             examined = " OR ".join(f"NOT ({_read_again(column)} <=> {quote_name(column)})" for column in found)
             yield Finding(
@@ -43,7 +42,8 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             )
 
 
-def _kind(source: SourceFacts, end: End) -> TargetKind:
+def kind_of_target(source: SourceFacts, end: End) -> TargetKind:
+    """Return the products on both ends."""
     mysql = end.server.flavour is Flavour.MYSQL
     return TargetKind(source.end.server.flavour is Flavour.MYSQL, end.is_tidb or mysql, end.is_tidb)
 
@@ -61,7 +61,7 @@ def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
         return
     for name, table in source.tables.items():
         there, as_text = task.there.get(source.targets[name]), source.copies and source.config.dumper.format == "sql"
-        columns = codes(table, there, _kind(source, task.target), as_text=as_text)
+        columns = codes(table, there, kind_of_target(source, task.target), as_text=as_text)
         if columns:
             examined = " OR ".join(
                 f"BINARY {quote_name(column.name)} <>"
@@ -84,7 +84,7 @@ def negative_zeros(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """Warn of MySQL's FLOAT and DOUBLE columns that go into a TiDB or MariaDB: their rows have no -0."""
     if task.target is None:
         return
-    kind = _kind(source, task.target)
+    kind = kind_of_target(source, task.target)
     columns = {name: [column.name for column in zeros(table, kind)] for name, table in source.tables.items()}
     found = [name for name, names in columns.items() if names]
     if not found:

@@ -254,7 +254,8 @@ class TaskConfig(Section):
         description="With a source of MariaDB and a target of TiDB or MySQL: what a TIME beyond 838:59:59 does, which "
         "the target has not (MariaDB's TIME goes to 838:59:59.999999). `stop`: the task stops in front of it; `clamp`: "
         "the target gets 838:59:59 or -838:59:59, and the table `clamped_value` of the task in the `meta-schema` the "
-        "value and the key of its row. In a column of a unique key such a value always stops the task.",
+        "value and the key of its row. In a column of a unique key, and in a copy by `format: sql`, such "
+        "a value always stops the task.",
     )
     target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")

@@ -94,7 +94,7 @@ class _ScratchWorld(_World):
     def schema(self, ddl: Ddl, schema: str) -> str | None:
         found = super().schema(ddl, schema)
         if found is not None and schema not in self.schemas:
-            self._scratch.make_schema(schema, found, ddl.context)
+            self._scratch.make_schema(schema, found, ddl)
         return found
 
     def need(self, table: Table) -> None:

@@ -83,21 +83,22 @@ class Scratch:
             self.schemas[schema] = f"{self.stem}{len(self.schemas)}"
         return self.schemas[schema]
 
-    def make_schema(self, schema: str, create_sql: str | None, context: Context) -> None:
+    def make_schema(self, schema: str, create_sql: str | None, statement: Ddl) -> None:
         """Make the stand-in of a schema by its SHOW CREATE DATABASE, or, without one, as the statement's session would.
 
-        Does nothing the second time.
+        Does nothing the second time. The server may refuse it (DdlError DDL-003 of the statement that needs it): a
+        MariaDB has not all collations of a MySQL.
         """
         inner = self.stand_in_schema(schema)
         if inner in self._made:
             return
         self._made.add(inner)
         if create_sql is None:
-            statement = f"CREATE DATABASE {quote_name(inner)}"
-            self._do(statement, context, StatementKind.CREATE_DATABASE, statement)
+            text = f"CREATE DATABASE {quote_name(inner)}"
+            self._do(text, statement.context, StatementKind.CREATE_DATABASE, text, statement)
         else:
             ddl = classify_ddl(create_sql, Context())
-            self._do(routed(ddl, self.stand_in, self.stand_in_schema).text)
+            self._do(routed(ddl, self.stand_in, self.stand_in_schema).text, ddl=statement)
 
     def load(self, table: Table) -> None:
         """Make an empty copy of a table. The server may refuse it (DdlError DDL-003)."""

@@ -161,13 +161,13 @@ class SchemaTracker:
             create_sql = self.schema_sql(schema)
             if not known and create_sql is not None and ddl.kind is StatementKind.CREATE_TABLE:
                 changes[schema_row(schema)] = schema_table(schema, create_sql)
-            scratch.make_schema(schema, create_sql, ddl.context)
+            scratch.make_schema(schema, create_sql, ddl)
         return changes
 
     def _schema_after(self, scratch: Scratch, ddl: Ddl) -> Changes:
         changes: Changes = {}
         if ddl.kind is StatementKind.ALTER_DATABASE:
-            scratch.make_schema(ddl.schema, self.schema_sql(ddl.schema), ddl.context)
+            scratch.make_schema(ddl.schema, self.schema_sql(ddl.schema), ddl)
         elif ddl.or_replace:
             changes = {name: None for name in self._tables if name.schema == ddl.schema}
         scratch.run(ddl)

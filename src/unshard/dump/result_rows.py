@@ -20,6 +20,7 @@ from unshard.kernels.result_rows import (
     ERROR,
     INTERRUPTED,
     NO_MEMORY,
+    ROWS,
     SILENT,
     ResultRows,
 )
@@ -70,7 +71,7 @@ def column_batches(
     while not ended:
         while (reason := reader.read(rows, size)) == INTERRUPTED:
             pass  # a signal's handler has run, and raised nothing
-        if reason not in (END, 0):
+        if reason not in (END, ROWS):
             raise _failure(reason, reader, seconds)
         ended = reason == END
         count, found = reader.take()

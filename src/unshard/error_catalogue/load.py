@@ -31,8 +31,9 @@ LOAD: dict[str, CatalogueEntry] = {
     "LOAD-006": CatalogueEntry(
         "the target's table {target} can't store a value unchanged",
         "widen the column that the cause names on the target, then resume. If the target has no type for the value"
-        " (TiDB and MySQL have no TIME above 838:59:59), put `time-values: clamp` into the task's file and start again,"
-        f" or change the value in the source and {ANEW}",
+        " (TiDB and MySQL have no TIME above 838:59:59), put `time-values: clamp` into the task's file and start again;"
+        " in a column of a unique key, or with a dump of SQL files, that changes nothing: change the value in the"
+        f" source and {ANEW}",
     ),
     "LOAD-007": CatalogueEntry(
         "another process has taken this load over; this one stopped before writing anything more",

@@ -27,8 +27,8 @@ SYNC: dict[str, CatalogueEntry] = {
     "SYNC-004": CatalogueEntry(
         "the target refuses a row",
         "correct what the server reports (type, length, constraint), then start again; for a TIME beyond 838:59:59 of"
-        " MariaDB, put `time-values: clamp` into the task's file and start again; or leave the change out,"
-        " `unshard ctl binlog skip {task_file} -s {source_id}`",
+        " MariaDB outside of unique keys, put `time-values: clamp` into the task's file and start again; or leave the"
+        " change out, `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "SYNC-073": CatalogueEntry(
         "the target would store another value than the source's row has",

@@ -17,7 +17,7 @@ from unshard.errors import LoadError, Where
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
 from unshard.target.filled import FilledTables
-from unshard.target.meta import DUPLICATE_COLUMN
+from unshard.target.meta import DUPLICATE_COLUMN, MetaTables
 from unshard.target.receipts import FIRST_EPOCH
 from unshard.target.silent_sessions import claiming
 
@@ -86,6 +86,11 @@ class LoadTables:
     schema: str
     task: str
     source: str
+
+    @property
+    def meta(self) -> MetaTables:
+        """The task's tables in the target."""
+        return MetaTables(self.schema, self.task)
 
     @property
     def chunk(self) -> str:

@@ -17,11 +17,11 @@ from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.load.mydumper import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
-from unshard.model.table import Table, quote_name
+from unshard.model.table import Table
 from unshard.mysql.types import arrow_type
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
 from unshard.transform.extract import append_constants
-from unshard.transform.latest_time import ClampedValue, clamped_columns
+from unshard.transform.latest_time import ClampedValue, clamped_columns, row_keys
 
 STATEMENT_BYTES = 1 << 20
 PIECE_BYTES = 4 << 20
@@ -91,7 +91,7 @@ def _as_text(batch: pa.RecordBatch, table: Table, raw: Collection[str], where: W
 def _clamped(
     batch: pa.RecordBatch, table: Table, rewriter: Rewriter, columns: Collection[str]
 ) -> tuple[pa.RecordBatch, tuple[ClampedValue, ...]]:
-    """Return the batch with these columns clamped, and the values that were. The key is that of the source's row."""
+    """Return the batch with these columns clamped, and the values that were."""
     if not columns:
         return batch, ()
     found, beyond = clamped_columns(batch, [table.column(name) for name in columns])
@@ -106,12 +106,7 @@ def _clamped(
 def _keys(batch: pa.RecordBatch, table: Table) -> list[str]:
     """Return the conditions that find the rows; "" for a table without a key."""
     columns = [table.column(name) for name in table.identity]
-    if not columns:
-        return [""] * len(batch)
-    prefixes = [f"{' AND ' if number else ''}{quote_name(c.name)}=".encode() for number, c in enumerate(columns)]
-    bare = [column.type == "decimal" for column in columns]
-    texts = render([batch.column(column.name) for column in columns], prefixes, b"", bare)
-    return [text.decode(errors="replace") for text in texts.to_pylist()]
+    return row_keys(columns, [batch.column(one.name) for one in columns]) if columns else [""] * len(batch)
 
 
 def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:

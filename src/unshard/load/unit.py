@@ -35,7 +35,6 @@ from unshard.retry import retrying
 from unshard.run_tasks import RunTasks
 from unshard.target.clamped_values import create as create_clamped
 from unshard.target.filled import FilledTables
-from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
@@ -189,7 +188,7 @@ class LoadUnit:
             self._is_tidb = is_tidb(connection)
             source = self._tables.source
             if self._rules.clamps:
-                create_clamped(connection, MetaTables(self._tables.schema, self._tables.task))
+                create_clamped(connection, self._tables.meta)
             creation = creation_for(connection, self._tables.schema, source, self._collations)
             filled = FilledTables(self._tables.schema, self._tables.task)
             filled.claim(

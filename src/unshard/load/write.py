@@ -23,7 +23,6 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 from unshard.target.clamped_values import note_clamped
-from unshard.target.meta import MetaTables
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller
 from unshard.target.writer import list_all_warnings
@@ -170,9 +169,8 @@ class Writer:
         count = sum(self._insert(connection, statement, destination) for statement in part.statements)
         self._tables.count_rows(connection, destination.file, count)
         if part.clamped:
-            meta = MetaTables(self._tables.schema, self._tables.task)
             with connection.cursor() as cursor:
-                note_clamped(cursor, meta, self._tables.source, part.clamped, destination.file)
+                note_clamped(cursor, self._tables.meta, self._tables.source, part.clamped, destination.file)
         reach("load-piece-commit")
         connection.query(b"COMMIT")
         reach("load-piece-after")

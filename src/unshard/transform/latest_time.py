@@ -5,14 +5,15 @@ MariaDB's TIME goes from -838:59:59.999999 to 838:59:59.999999, that of MySQL an
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.model.table import Column, TableName
+from unshard.kernels.literals import render
+from unshard.model.table import Column, TableName, quote_name
 
 LATEST_TIME = "838:59:59"
 """The last TIME of MySQL and TiDB, and without its sign the first."""
@@ -23,7 +24,7 @@ _FRACTION = rf"^(-?{LATEST_TIME})\.\d+$"
 
 @dataclass(frozen=True, slots=True)
 class ClampedValue:
-    """A value that was clamped. `key` is the condition that finds its row in the target; "" for a table without a key.
+    """A value that was clamped. `key` is of its row (`row_keys`); "" for a table without a key.
 
     `table` is the source's table, `column` its column, `value` the text of the value in the source.
     """
@@ -33,6 +34,16 @@ class ClampedValue:
     key: str
     column: str
     value: str
+
+
+def row_keys(columns: Sequence[Column], arrays: Sequence[pa.Array]) -> list[str]:
+    """Return the condition that finds each row, by these columns of the source and the values that they have there.
+
+    A Python object each: use it for single rows. `columns` must not be empty.
+    """
+    prefixes = [f"{' AND ' if number else ''}{quote_name(one.name)}=".encode() for number, one in enumerate(columns)]
+    texts = render(list(arrays), prefixes, b"", [column.type == "decimal" for column in columns])
+    return [text.decode(errors="replace") for text in texts.to_pylist()]
 
 
 def are_beyond(values: pa.Array) -> np.ndarray:

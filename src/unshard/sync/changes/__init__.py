@@ -9,8 +9,8 @@ where it shows what would be written. None of them asks a server.
 | `decode` | steps *decode* and *versions*: bytes to row images |
 | `filter` | step *filter*: changes left out by rules |
 | `documents` | step *documents*: a stop at JSON that the target would store with other values |
-| `map` | step *map*: column mapping and extracted columns |
 | `clamp` | step *clamp*: TIME beyond the range of the target |
+| `map` | step *map*: column mapping and extracted columns |
 | `causality` | step *causality*: changes that stay in the order of the log |
 | `gather` | step *encode* for all tables of a batch |
 | `encode` | step *encode* for one table: row images to SQL text and partitions |

@@ -1,7 +1,7 @@
 """Step *clamp*: TIME beyond the range of a TiDB or MySQL becomes the last one that it has, if the task says so.
 
-Called in a Spark task after step *map*. The images before a change are clamped too, as the row in the target was. Only
-the values of rows that are written are reported.
+Called in a Spark task before step *map*, so the keys that are reported are those of the source. The images before a
+change are clamped too, as the row in the target was. Only the values of rows that are written are reported.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from unshard.binlog.images import PartialImages
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.changes.decode import Images
-from unshard.sync.changes.encode import key_separator, keys_of
 from unshard.sync.changes.map import batch_of, with_keys
-from unshard.transform.latest_time import ClampedValue, clamped_columns
+from unshard.transform.latest_time import ClampedValue, clamped_columns, row_keys
 
 
 def clamp_times(plan: BatchPlan, images: Sequence[Images]) -> tuple[list[Images], tuple[ClampedValue, ...]]:
@@ -53,11 +52,13 @@ def _values(
 
 
 def _keys(plan: BatchPlan, images: Images, rows: pa.Array) -> list[str]:
-    """Return the conditions that find these rows in the target."""
-    target = images[0].target
-    if target.keyless:
+    """Return the keys of these rows; "" for a table without one."""
+    identity = images[0].table.identity
+    if not identity:
         return [""] * len(rows)
-    own, whole = with_keys(plan, images, {name: name for name in target.key})
-    end = len(key_separator(target))
-    texts = [text[:-end].decode(errors="replace") for text in keys_of(own, whole.take(rows)).to_pylist()]
-    return [f"`{target.key[0]}`={text}" for text in texts] if len(target.key) == 1 else texts
+    own, whole = with_keys(plan, images, {name: name for name in identity})
+    chosen = whole.take(rows)
+    names = [column.name for column in own.table.columns]
+    places = [names.index(name) for name in identity]
+    arrays = [chosen.column(len(IMAGE_FIELDS) + place) for place in places]
+    return row_keys([own.table.columns[place] for place in places], arrays)

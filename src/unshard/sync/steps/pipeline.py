@@ -2,7 +2,7 @@
 
 Before the exchange a step sees the changes of a byte range, after it those of a partition::
 
-    decode ▸ versions ▸ filter ▸ documents ▸ map ▸ clamp ▸ causality ▸ encode
+    decode ▸ versions ▸ filter ▸ documents ▸ clamp ▸ map ▸ causality ▸ encode
                                                             ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
 The block-allow list and *route* are applied by name when the batch is planned (`sync.planning.table_plans`): a table
@@ -69,15 +69,15 @@ def before_exchange(
 
         refuse_documents(plan, images, opaque)
     done("filter")
-    if any(table.mapping is not None or table.constants for table, _ in images):
-        from unshard.sync.changes.map import map_columns
-
-        images = map_columns(plan, images)
     clamped: tuple[ClampedValue, ...] = ()
     if any(table.clamped for table, _ in images):
         from unshard.sync.changes.clamp import clamp_times
 
         images, clamped = clamp_times(plan, images)
+    if any(table.mapping is not None or table.constants for table, _ in images):
+        from unshard.sync.changes.map import map_columns
+
+        images = map_columns(plan, images)
     done("map")
     ties = None
     if any(table.target.tied for table, _ in images):
