@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 from shop import Shop
 
+from support.waiting import wait_until
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -64,7 +65,7 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     tab.wait_for_selector("#link:has-text('live')", timeout=60_000)
     before = tab.inner_text("main tbody")
     shop.all_move()
-    tab.wait_for_function("before => document.querySelector('main tbody').innerText !== before", arg=before)
+    wait_until(lambda: tab.inner_text("main tbody") != before, "the table of sources moves")
     assert not [url for url in asked if not url.startswith((*ours, "data:"))], "nothing but masters"
     kept = "the charts begin where they did at the leader before"
     shop.until(lambda: all(begins(second).get(source, inf) < at + 20 for source, at in begun.items()), kept)

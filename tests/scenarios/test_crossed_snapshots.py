@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
+from unshard.dump import folder, plan, unit
 from unshard.model.table import TableName
+from unshard.mysql import structure
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -85,6 +87,69 @@ def test_the_copy_ends_with_what_the_source_has(
         source_server.run(*(f"DELETE FROM {name.quoted} LIMIT 1" for name in there))
         run.catch_up()
     assert tables_of(target_server, schemas) == there
+    for name in there:
+        assert_equal([(source_server, name)], (target_server, name))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "ALTER TABLE {s}.b MODIFY v TEXT",
+        "ALTER TABLE {s}.b ADD COLUMN w INT DEFAULT 7; ALTER TABLE {s}.b DROP COLUMN v",
+        "RENAME TABLE {s}.b TO {s}.c",
+        "RENAME TABLE {s}.b TO {s}.x, {s}.a TO {s}.b, {s}.x TO {s}.a",
+        "CREATE TABLE {s}.c LIKE {s}.b; INSERT INTO {s}.c VALUES (5, 'c'); ALTER TABLE {s}.b DROP COLUMN v",
+        "CREATE INDEX v ON {s}.b (v)",
+        "DROP TABLE {s}.b",
+    ],
+)
+def test_a_table_that_is_not_listed_is_copied(
+    script: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As it is in the moment in which MariaDB changes its files: neither time that the dump lists the tables.
+
+    A statement of the log names it.
+    """
+    hidden = TableName(schema, "b")
+    listing, names = plan.list_tables, structure.table_names
+    monkeypatch.setattr(
+        folder, "list_tables", lambda *asked: tuple(one for one in listing(*asked) if one.name != hidden)
+    )
+    monkeypatch.setattr(unit, "table_names", lambda asked: tuple(name for name in names(asked) if name != hidden))
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        *(f"CREATE TABLE {schema}.{table} {COLUMNS}" for table in "abmz"),
+        *(f"INSERT INTO {schema}.{table} VALUES (1, '{table}'), (2, '{table}')" for table in "abmz"),
+    )
+    keys = {"mydumpers": {"own": {"threads": 1}}}
+    instance = {"mydumper-config-name": "own"}
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,), keys, instance).write()
+    held = source_server.connection()
+    held.query(f"LOCK TABLES {schema}.m WRITE")
+    with TaskRun(files, spark) as run:
+        (subtask,) = run.crew.subtasks
+
+        def a_is_copied() -> bool:
+            assert not run.crew.errors, run.crew.errors
+            progress = subtask.status().progress
+            return progress is not None and progress.tables_done == 1
+
+        try:
+            wait_until(a_is_copied, "a is copied")
+            source_server.run(*(one for one in script.format(s=schema).split(";") if one.strip()))
+        finally:
+            held.close()
+        run.catch_up()
+        there = tables_of(source_server, (schema,))
+        source_server.run(*(f"DELETE FROM {name.quoted} LIMIT 1" for name in there))
+        run.catch_up()
+    assert tables_of(target_server, (schema,)) == there
     for name in there:
         assert_equal([(source_server, name)], (target_server, name))
 

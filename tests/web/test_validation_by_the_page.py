@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from support.task_runs import Command
 from support.validated_tasks import QUICK, ValidationRecords, validated
@@ -77,16 +77,16 @@ def test_rows_that_differ_are_seen_and_settled(
             target_server.run(f"UPDATE {shop}.t SET `{COLUMN}` = 99 WHERE id < 4")
         first, second, third = records.new_errors(3)
         tab.wait_for_selector("tr.differs")
-        tab.wait_for_function("document.querySelectorAll('tr.differs').length === 3")
+        expect(tab.locator("tr.differs")).to_have_count(3)
         marked = tab.locator("tr.differs").first.inner_text()
         assert COLUMN in marked, marked
         assert "differs" in marked, marked
         assert "99" in marked, marked
         assert "no primary key" in tab.inner_text("main"), "a table that can't be validated, and why"
         act(tab, "Ignore", "Ignore")
-        tab.wait_for_function("document.querySelectorAll('tr.differs').length === 2")
+        expect(tab.locator("tr.differs")).to_have_count(2)
         act(tab, "Resolve", "Resolve")
-        tab.wait_for_function("document.querySelectorAll('tr.differs').length === 1")
+        expect(tab.locator("tr.differs")).to_have_count(1)
         assert [one.number for one in records.errors(ErrorState.IGNORED)] == [first.number]
         assert [one.number for one in records.errors(ErrorState.RESOLVED)] == [second.number]
         act(tab, "Clear", "Clear", task)
@@ -94,7 +94,7 @@ def test_rows_that_differ_are_seen_and_settled(
         assert third.number not in [one.number for one in records.errors()]
         tab.get_by_label("State").select_option("ignored")
         tab.get_by_role("button", name="Show").click()
-        tab.wait_for_function("document.querySelectorAll('tr.differs').length === 1")
+        expect(tab.locator("tr.differs")).to_have_count(1)
         act(tab, "Stop", "Stop the validator")
         tab.wait_for_selector(".state:has-text('stopped')")
         command.interrupt()

@@ -26,6 +26,8 @@ from unshard.retry import retrying
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
+_LOCK_WAIT = 1205
+_DDL_WAIT_SECONDS = 1
 _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 
@@ -119,29 +121,44 @@ def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, 
 def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple[list[Table], Location]:
     """Start a snapshot on `bulk`; return its location and the structures that the tables have in it.
 
-    Touching a table takes its metadata lock until the transaction ends, so that no DDL can change it from then on. A
-    change between snapshot and touch shows as two structures that differ, or as error 1412. A name without a table is
-    returned as absent, which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a
-    table that has no snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed
-    all the time.
+    Touching a table takes its metadata lock until the transaction ends, so that no DDL can change it from then on.
+    `plain` touches the tables before the snapshot and `bulk` after it, so the name belongs to one table all the time: a
+    snapshot reads what has the name now, and a table that has got the name since then may have the same structure. A
+    DDL that waits between the two lets `bulk` wait too, which then gives up. A name without a table is returned as
+    absent, which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a table that has
+    no snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed all the time.
     """
-    before = [read_table(plain, name) for name in names]
+    ask(plain, "START TRANSACTION")
+    there = [touch(plain, name) for name in names]
     location = snapshot_apart_from_xa(bulk, plain)
-    for name in names:
-        touch(bulk, name)
-    tables = [read_table(plain, name) for name in names]
-    for name, was, table in zip(names, before, tables, strict=True):
-        if was != table:
+    for name, was_there in zip(names, there, strict=True):
+        if _is_there_still(bulk, name) != was_there:
             raise DumpError("DUMP-010", Where(table=str(name)))
+    ask(plain, "COMMIT")
+    tables = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
+    for table in tables:
         if table is not None and not _has_snapshots(table):
-            raise DumpError("DUMP-001", Where(table=str(name)))
+            raise DumpError("DUMP-001", Where(table=str(table.name)))
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
 
 
-def touch(bulk: Any, name: TableName) -> bool:
-    """Take a table's metadata lock until the transaction ends; return whether there is such a table."""
+def _is_there_still(bulk: Any, name: TableName) -> bool:
+    """Touch a table that `plain` has touched. Raises DumpError DUMP-010 where a DDL waits for `plain`."""
     try:
-        ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
+        return touch(bulk, name, f"SET STATEMENT lock_wait_timeout = {_DDL_WAIT_SECONDS} FOR ")
+    except MySQLdb.Error as error:
+        if error.args[0] != _LOCK_WAIT:
+            raise
+        raise DumpError("DUMP-010", Where(table=str(name)), cause=str(error.args[-1])) from error
+
+
+def touch(connection: Any, name: TableName, settings: str = "") -> bool:
+    """Take a table's metadata lock until the transaction ends; return whether there is such a table.
+
+    `settings`: MariaDB's SET STATEMENT … FOR, or nothing.
+    """
+    try:
+        ask(connection, f"{settings}SELECT 1 FROM {name.quoted} LIMIT 1")
     except MySQLdb.Error as error:
         if error.args[0] not in NO_SUCH_TABLE:
             raise

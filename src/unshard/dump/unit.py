@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from unshard.dump.metadata import (
     write_header,
     write_record,
 )
-from unshard.dump.plan import Listed, TableChunk, list_tables, shares, split, whole
+from unshard.dump.plan import Listed, TableChunk, shares, split, whole
 from unshard.dump.progress import table_progress
 from unshard.dump.settings import DumpSettings
 from unshard.errors import DumpError, SourceError, UnshardError, Where, disclose
@@ -42,7 +42,7 @@ from unshard.model.position import Location
 from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import READ_SECONDS, Endpoint, session
-from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
+from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table, table_names
 from unshard.retry import ATTEMPTS, retrying
 from unshard.run_tasks import RunTasks
 from unshard.source.snapshot import locate
@@ -178,14 +178,16 @@ class DumpUnit:
     def _dump_lock_free(self, header: DumpHeader, listed: Sequence[Listed], crossed: Crossed) -> DumpHeader | None:
         """Dump each table from its own snapshot, then again, from one snapshot, the tables that a statement crosses.
 
+        The tables are listed once more after the first have been dumped, and those that are new are dumped too: MariaDB
+        does not list a table in the moment in which ALTER TABLE, RENAME TABLE or CREATE OR REPLACE changes its files.
+
         All tables that were ever crossed stay together: each time there are more of them, and at most all tables.
         Returns the header, which may have more tables by then; None where `crossed` was stopped.
         """
-        done = read_records(self._directory, header)
         sizes = {table.name: table.size for table in listed}
-        missing = [name for name in header.tables if name not in done]
-        dealt = shares(missing, [sizes.get(name, 0) for name in missing], self._settings.threads)
-        self._dump_works([self._work(header, names) for names in dealt])
+        self._dump_missing(header, sizes)
+        header = self._with_tables(header)
+        self._dump_missing(header, sizes)
         together: frozenset[TableName] = frozenset()
         while names := crossed(Dump(self._directory, header, read_records(self._directory, header)).result):
             together |= names
@@ -198,6 +200,13 @@ class DumpUnit:
             self._dump_works([self._work(header, sorted(together), together=True)])
         return None if names is None else header
 
+    def _dump_missing(self, header: DumpHeader, sizes: Mapping[TableName, int]) -> None:
+        """Dump the tables that have no record, each from its own snapshot."""
+        done = read_records(self._directory, header)
+        missing = [name for name in header.tables if name not in done]
+        dealt = shares(missing, [sizes.get(name, 0) for name in missing], self._settings.threads)
+        self._dump_works([self._work(header, names) for names in dealt])
+
     def _work(self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
         return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together)
@@ -206,19 +215,24 @@ class DumpUnit:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
             disclose(outcome)
 
-    def _with_tables(self, header: DumpHeader, names: Collection[TableName]) -> DumpHeader:
-        """Write the header with tables that were not listed when the dump began, and with their schemas; return it."""
+    def _with_tables(self, header: DumpHeader, names: Collection[TableName] | None = None) -> DumpHeader:
+        """Write the header with tables that were not listed when the dump began, and with their schemas; return it.
+
+        They are `names`, or the tables that are listed now.
+        """
         try:
             with session(self._endpoint, "source") as connection:
-                listed = {table.name for table in list_tables(connection, self._allows)}
+                listed = {name for name in table_names(connection) if self._allows(name)}
+                names = listed if names is None else names
                 schemas = {name.schema for name in listed.intersection(names)}.difference(header.databases)
                 made = {schema: show_create_database(connection, schema) for schema in schemas}
         except SourceError as error:
             raise _lost(error) from error
         found = {schema: statement for schema, statement in made.items() if statement is not None}
         tables = tuple(sorted({*header.tables, *names}))
-        header = replace(header, tables=tables, databases=header.databases | found)
-        write_header(self._directory, header)
+        if len(tables) > len(header.tables):
+            header = replace(header, tables=tables, databases=header.databases | found)
+            write_header(self._directory, header)
         return header
 
     def _dump_chunks(self, header: DumpHeader, listed: Sequence[Listed], chunks: Sequence[TableChunk]) -> DumpHeader:

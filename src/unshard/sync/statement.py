@@ -128,9 +128,11 @@ class Statements:
         self._close(plan, store, also)
         return True
 
-    def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
-        """Return the tables of a statement that lies between their snapshots; `after` has the snapshots' positions."""
-        return self.reader.crossed(work, after)
+    def crossed(
+        self, work: LoggedDdl, after: Mapping[TableName, Position], known: set[TableName]
+    ) -> frozenset[TableName]:
+        """Return the tables that the copy must have from one snapshot, as `StatementReader.crossed` says."""
+        return self.reader.crossed(work, after, known)
 
     def execute(
         self, group: ShardingGroup, at: Location, store: CheckpointStore, again: OpenBatch | None = None

@@ -8,16 +8,20 @@ loaded; then all their snapshots lie on one side of the statement. A name that n
 absent in that snapshot.
 
 DROP of several tables, or of a schema, moves nothing: it is run for the tables whose snapshot comes before it.
+
+A statement on a table that the copy does not have at all shows that the table was not listed when the dump began:
+MariaDB does not list a table in the moment in which a statement changes its files, and logs the statement after that.
+Such a table is copied too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from threading import Event
 
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync.source_log.failover import ANY, IDLE_SECONDS
@@ -41,6 +45,21 @@ def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool
     return frozenset(name for name in names if online.tables.is_real(name) and allows(name))
 
 
+def unlisted(parsed: Ddl, names: frozenset[TableName], known: Collection[TableName]) -> frozenset[TableName]:
+    """Return which of the followed tables `names` must have existed before a statement, and are not `known`."""
+    made: set[TableName] = set()
+    found: set[TableName] = set()
+    creates = parsed.kind is StatementKind.CREATE_TABLE
+    if parsed.kind in (StatementKind.DROP_TABLE, StatementKind.TEMPORARY_TABLE) or parsed.kind.on_schema:
+        return frozenset()
+    for place in parsed.places:
+        if place.role is TableRole.NEW or (place.role is TableRole.OBJECT and creates):
+            made.add(place.name)
+        elif place.role is not TableRole.MENTION and place.name not in made:
+            found.add(place.name)
+    return frozenset(name for name in found & names if name not in known)
+
+
 def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, Position], at: Position) -> bool:
     """Return whether a statement that begins `at` lies between the snapshots of `names`, or of its LIKE table."""
 
@@ -57,13 +76,16 @@ def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, P
 def crossed(
     begin: Location,
     places: Mapping[TableName, Location],
-    tables_of: Callable[[LoggedDdl, Mapping[TableName, Position]], frozenset[TableName]],
+    tables_of: Callable[[LoggedDdl, Mapping[TableName, Position], set[TableName]], frozenset[TableName]],
     relay: Relay,
     upstream: str | None,
     source: str,
     stop: Event,
 ) -> frozenset[TableName] | None:
-    """Return the tables of a copy that some statement crosses; `tables_of` returns those of one statement.
+    """Return the tables of a copy that some statement crosses, and those that the copy lacks.
+
+    `tables_of` returns those of one statement. It adds the tables that the statement makes to its third argument, which
+    are the tables known before it.
 
     Waits until the relay log reaches the last snapshot; None when `stop` came first.
     """
@@ -72,14 +94,14 @@ def crossed(
         return frozenset()
     if not awaited(relay, ANY, stop):
         return None
-    found, at, end = set[TableName](), begin, max(after.values())
+    found, known, at, end = set[TableName](), set(places), begin, max(after.values())
     if relay.upstream != upstream:
         return frozenset()  # the log is another server's: the load stops with an error
     if not awaited(relay, end, stop):
         return None
     while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
         if isinstance(work, LoggedDdl):
-            found |= tables_of(work, after)
+            found |= tables_of(work, after, known)
         at = work.end
     return frozenset(found)
 

@@ -19,7 +19,7 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.schema.definition import Dialect
 from unshard.sync.source_log.reader import LoggedDdl
-from unshard.sync.statements.crossings import across, concerned
+from unshard.sync.statements.crossings import across, concerned, unlisted
 from unshard.sync.statements.event_filter import classify_logged, judge_and_log
 from unshard.transform.event_filter import EventFilter
 
@@ -166,8 +166,13 @@ class StatementReader:
         found = pieces(parsed, rules, self.tracker.get)
         return RoutedStatement(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
 
-    def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
-        """Return the tables of a statement that lies between their snapshots; none where it can't be read."""
+    def crossed(
+        self, work: LoggedDdl, after: Mapping[TableName, Position], known: set[TableName]
+    ) -> frozenset[TableName]:
+        """Return the tables of a statement that lies between their snapshots, or names one that the copy lacks.
+
+        None where it can't be read. Its tables are added to `known`, the tables before it.
+        """
         where = Where(source=self.source, position=str(work.begin))
         try:
             parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
@@ -176,9 +181,10 @@ class StatementReader:
         if isinstance(parsed, Skipped):
             return frozenset()
         names = concerned(parsed, self.rules.online, self.rules.allows)
-        if not across(names, parsed, after, work.begin):
-            return frozenset()
-        return names | ({parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set())
+        model = {parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set()
+        lacks = unlisted(parsed, names | model, known)
+        known |= names
+        return names | model if lacks or across(names, parsed, after, work.begin) else frozenset()
 
     def _without_temporary(self, parsed: Ddl) -> Ddl | None:
         """Return a RENAME TABLE without the temporary tables in it, None if it has no others.
