@@ -16,9 +16,10 @@ import pytest
 from support.certificates import Authority
 from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.dump.read import read_rows
-from unshard.dump.result_rows import column_batches, plain_socket
+from unshard.dump.result_rows import column_batches
 from unshard.model.table import TableName
 from unshard.mysql.connection import connect
+from unshard.mysql.plain_socket import plain_socket
 from unshard.mysql.structure import read_table
 from unshard.mysql.tls import Material, Tls
 from unshard.testing.mariadb_server import MariadbServer

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.dump.result_rows import column_batches, plain_socket
+from unshard.dump.result_rows import column_batches
 from unshard.errors import DumpError, Where
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
+from unshard.mysql.plain_socket import plain_socket
 from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, zero_text
 
 BATCH_ROWS = 10_000

@@ -22,5 +22,6 @@
 | `transcode` | an Arrow column of any character set as UTF-8 |
 | `components` | connected components, for step *causality* |
 | `literals` | columns as SQL text; keys as partition numbers |
+| `bulk_rows` | the VALUES list of an INSERT as the rows of a bulk statement |
 | `text` | writers of SQL literals |
 """

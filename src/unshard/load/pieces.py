@@ -33,7 +33,8 @@ class LoadPiece:
 
     `offset` is where the next piece of an SQL file begins. `last`: the file has no further piece. A part of a piece
     (`load.parts.smaller`) has the piece's rows from number `start` on, up to `end`; None is the piece's end. `clamped`
-    are the values of the whole piece that were clamped.
+    are the values of the whole piece that were clamped. Where the statements were made of columns, `head` is the length
+    of each one's text before its values, and `columns` the number of them; else both are 0.
     """
 
     number: int
@@ -43,6 +44,8 @@ class LoadPiece:
     start: int = 0
     end: int | None = None
     clamped: tuple[ClampedValue, ...] = ()
+    head: int = 0
+    columns: int = 0
 
 
 def parquet_pieces(
@@ -67,7 +70,7 @@ def parquet_pieces(
             (batch,) = file.read_row_group(number, use_threads=False).combine_chunks().to_batches()
             batch = _as_text(batch, table, raw, where)
             batch, values = _clamped(batch, table, rewriter, clamped)
-            yield LoadPiece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total, clamped=values)
+            yield _piece(number + 1, batch, table, rewriter, values, last=number + 1 == total)
     except (pa.ArrowException, OSError) as error:
         fault = "it is not whole Parquet"
         raise LoadError("LOAD-002", where, cause=str(error)[:300], values={"fault": fault}) from error
@@ -109,7 +112,16 @@ def _keys(batch: pa.RecordBatch, table: Table) -> list[str]:
     return row_keys(columns, [batch.column(one.name) for one in columns]) if columns else [""] * len(batch)
 
 
-def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:
+def _piece(
+    number: int,
+    batch: pa.RecordBatch,
+    table: Table,
+    rewriter: Rewriter,
+    clamped: tuple[ClampedValue, ...],
+    *,
+    last: bool,
+) -> LoadPiece:
+    """Return the piece that inserts the rows of a batch."""
     if rewriter.mapping is not None:
         batch = _mapped(batch, rewriter.mapping, rewriter.where)
     bare = [table.column(name).type == "decimal" for name in batch.schema.names]
@@ -121,7 +133,8 @@ def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[b
     ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
     head = rewriter.head(names)
     view = memoryview(data)
-    return tuple(b"".join((head, view[ends[a] : ends[b] - 1])) for a, b in _cuts(ends))
+    statements = tuple(b"".join((head, view[ends[a] : ends[b] - 1])) for a, b in _cuts(ends))
+    return LoadPiece(number, 0, statements, last, clamped=clamped, head=len(head), columns=len(names))
 
 
 def _mapped(batch: pa.RecordBatch, mapping: ColumnMapping, where: Where) -> pa.RecordBatch:

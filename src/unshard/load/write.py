@@ -19,13 +19,15 @@ from unshard.errors import LoadError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.parts import behind, smaller, too_large
 from unshard.load.pieces import LoadPiece
+from unshard.model.change import ValuesList
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
+from unshard.target.bulk_insert import insert
 from unshard.target.clamped_values import note_clamped
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller
-from unshard.target.writer import list_all_warnings
+from unshard.target.writer import list_all_warnings, query
 
 Result = TypeVar("Result")
 OnDuplicate = Literal["error", "replace", "ignore"]
@@ -166,7 +168,7 @@ class Writer:
             if (state.piece, state.step) < before:
                 raise LoadError("LOAD-007", destination.where)
             return behind(part, state.step, destination.where) if state.piece == before[0] else None, 0
-        count = sum(self._insert(connection, statement, destination) for statement in part.statements)
+        count = sum(self._insert(connection, statement, part, destination) for statement in part.statements)
         self._tables.count_rows(connection, destination.file, count)
         if part.clamped:
             with connection.cursor() as cursor:
@@ -183,13 +185,16 @@ class Writer:
             cause = f"a statement of {longest} bytes; max_allowed_packet takes {self._packet}"
             raise TargetError(TOO_LARGE, destination.where, cause)
 
-    def _insert(self, connection: Any, statement: bytes, destination: Destination) -> int:
+    def _insert(self, connection: Any, statement: bytes, part: LoadPiece, destination: Destination) -> int:
         """Run one INSERT; return the number of rows that it listed."""
-        connection.query(statement)
-        info = connection.info() or b""  # before SHOW WARNINGS, which would replace it
-        if connection.warning_count():
-            _judge(connection, destination, self._on_duplicate)
-        found = _RECORDS.search(info if isinstance(info, bytes) else info.encode())
+        if part.columns:
+            values = ValuesList(part.head, len(statement), part.columns)
+            answer = insert(connection, statement, values, self._packet - 64)
+        else:
+            answer = query(connection, statement)
+        if answer.warnings:
+            _judge(connection, answer.warnings, destination, self._on_duplicate)
+        found = _RECORDS.search(answer.info)
         return int(found[1]) if found else 1
 
     def _connection(self, destination: Destination) -> Any:
@@ -211,13 +216,12 @@ class Writer:
         return self._open
 
 
-def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate) -> None:
-    """Raise LoadError LOAD-006 where a warning reports a changed value, LOAD-021 where the server lists too few.
+def _judge(connection: Any, count: int, destination: Destination, on_duplicate: OnDuplicate) -> None:
+    """Raise LoadError LOAD-006 where a warning reports a changed value, LOAD-021 where fewer than `count` are listed.
 
     Two warnings are harmless: a row that `ignore` left out, and the empty member of an ENUM, which the server stores
     unchanged although it warns.
     """
-    count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     found = rows(connection, "SHOW WARNINGS")
     members = {column.name.lower() for column in destination.source.columns if column.type == "enum"}
     for _, number, text in found:

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import pyarrow as pa
+
+
+class ValuesList(NamedTuple):
+    """The place of the VALUES list in the text of an INSERT, from `begin` to before `end`, and its number of columns.
+
+    The list is as `kernels.literals` writes it: `(1,'x'),(2,NULL)`.
+    """
+
+    begin: int
+    end: int
+    columns: int
 
 
 class Op(IntEnum):

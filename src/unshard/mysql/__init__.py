@@ -6,6 +6,7 @@
 | `tls` | TLS to a database server |
 | `tls_fault` | the meaning of TLS failures |
 | `connection` | connections; errors of the drivers as errors of the catalogue |
+| `plain_socket` | the socket of a connection, for commands that the driver does not have |
 | `failures` | error numbers of the servers, and which are worth another attempt |
 | `target_session` | the settings of each session with the target |
 | `flavour` | MySQL or MariaDB: version, identity, state of the binlog |

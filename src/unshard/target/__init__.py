@@ -19,6 +19,7 @@
 | `transactions` | the begin of a transaction, and its retries |
 | `silent_sessions` | the end of sessions that an earlier process has left silent |
 | `writer` | the connections that write rows |
+| `bulk_insert` | INSERTs of many rows as MariaDB's bulk statements |
 | `rate_limiter` | the limits of a target that all writers share |
 | `error_values` | statements that write the error value of an ENUM |
 | `row_counts` | the ledger: counts of changes by source and table |

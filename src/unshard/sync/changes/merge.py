@@ -36,7 +36,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from unshard.model.change import Op
+from unshard.model.change import Op, ValuesList
 from unshard.model.table import quote_name
 from unshard.sync.batch.plan import BatchShape, TargetPlan
 from unshard.sync.changes.encode import key_separator
@@ -94,7 +94,7 @@ class Statement:
     """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row.
 
     `keys` are those of an UPDATE or DELETE. `upsert` is true for an UPDATE by ON DUPLICATE KEY; any other UPDATE of
-    many rows is as many statements in one text.
+    many rows is as many statements in one text. `values` is the list of an INSERT, an upsert or a REPLACE of rows.
     """
 
     sql: bytes
@@ -104,6 +104,7 @@ class Statement:
     may_miss: int = 0
     keys: Keys | None = field(default=None, compare=False, repr=False)
     upsert: bool = False
+    values: ValuesList | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,10 @@ def _statements(
         write = _sql if shape.multiple_rows else _single
         sql = write(columns, target, op, first, last)
         kind = Op.UPDATE if op is Op.UPDATE_SET else op
-        yield Statement(sql, kind, target.id, last - first, keys=keys, upsert=upsert)
+        values = None
+        if last - first > 1 and (op is Op.INSERT or upsert):
+            values = _list(columns, target, first, last, len(_insert(target)))
+        yield Statement(sql, kind, target.id, last - first, keys=keys, upsert=upsert, values=values)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
@@ -277,7 +281,9 @@ def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -
         return
     rows = columns.row.slice(start, end)
     if op is Op.INSERT or not _by_condition(columns, target, start):
-        yield Statement(b"REPLACE" + _insert(target)[len(b"INSERT") :] + rows[:-1], op, target.id, count, count)
+        verb = b"REPLACE" + _insert(target)[len(b"INSERT") :]
+        values = _list(columns, target, start, end, len(verb))
+        yield Statement(verb + rows[:-1], op, target.id, count, count, values=values)
         return
     table = target.name.quoted.encode()
     if not columns.ordered[start]:
@@ -329,6 +335,12 @@ def _single(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int)
 def _insert(target: TargetPlan) -> bytes:
     columns = ",".join(quote_name(name) for name in target.columns)
     return f"INSERT INTO {target.name.quoted} ({columns}) VALUES ".encode()
+
+
+def _list(columns: _Columns, target: TargetPlan, start: int, end: int, begin: int) -> ValuesList:
+    """Return the place of the VALUES list of rows `start` to `end` that begins at `begin`."""
+    size = int(columns.row.offsets[end] - columns.row.offsets[start])
+    return ValuesList(begin, begin + size - 1, len(target.columns))
 
 
 def _assign_values(target: TargetPlan) -> bytes:
