@@ -13,9 +13,8 @@ from support.waiting import wait_until
 from unshard.dump import folder, plan
 from unshard.dump.metadata import read_dump
 from unshard.dump.unit import DumpUnit
-from unshard.model.table import TableName
-from unshard.mysql.connection import session
-from unshard.mysql.structure import table_names
+from unshard.mysql.connection import rows, session
+from unshard.mysql.structure import IS_TABLE
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -45,6 +44,25 @@ def test_a_table_that_is_not_listed_at_first_is_dumped(
     }
 
 
+def test_a_table_that_is_listed_by_its_name_alone(
+    source_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}", *(f"CREATE TABLE {schema}.{table} (id INT PRIMARY KEY)" for table in "ab")
+    )
+    listed = plan._listed
+    monkeypatch.setattr(
+        plan,
+        "_listed",
+        lambda connection, asked, values=(): (
+            one for one in listed(connection, asked, values) if values or one.name.table != "a"
+        ),
+    )
+    with session(source_server.endpoint, "source") as connection:
+        found = plan.list_tables(connection, lambda name: name.schema == schema)
+    assert [(one.name.table, one.transactional) for one in found] == [("a", True), ("b", True)]
+
+
 def test_mariadb_does_not_list_a_table_while_its_files_change(source_server: MariadbServer, schema: str) -> None:
     """Why a dump lists the tables twice, and looks for others in the log. If this fails, it need not any more."""
     source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v TEXT)")
@@ -60,8 +78,8 @@ def test_mariadb_does_not_list_a_table_while_its_files_change(source_server: Mar
     altering.start()
     try:
         with session(source_server.endpoint, "source") as connection:
-            name = TableName(schema, "t")
-            wait_until(lambda: name not in table_names(connection), "the table is not listed", every=0)
+            asked = f"SELECT 1 FROM information_schema.TABLES WHERE {IS_TABLE} AND TABLE_SCHEMA = %s"
+            wait_until(lambda: not rows(connection, asked, (schema,)), "the table is not listed", every=0)
     finally:
         found.set()
         altering.join()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
-from unshard.mysql.structure import IS_TABLE, SYSTEM_SCHEMAS
+from unshard.mysql.structure import IS_TABLE, SYSTEM_SCHEMAS, table_names
 
 Consistency = Literal["auto", "flush", "lock", "none"]
 Resolved = Literal["lock-free", "flush", "lock", "none"]
@@ -24,7 +24,7 @@ _QUOTED = frozenset({"char", "varchar", "date", "datetime", "timestamp", "uuid",
 _LISTING = f"""
 SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
        COALESCE(DATA_LENGTH, 0) FROM information_schema.TABLES
- WHERE {IS_TABLE} ORDER BY 1, 2
+ WHERE {IS_TABLE}
 """
 
 
@@ -52,14 +52,22 @@ class TableChunk:
 
 
 def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
-    """Return the allowed base tables, sorted by name. Of a system-versioned table a dump holds the current rows."""
-    found = []
-    for schema, table, engine, count, size in rows(connection, _LISTING):
-        name = TableName(schema, table)
-        if schema.lower() in SYSTEM_SCHEMAS or not allows(name):
-            continue
-        found.append(Listed(name, engine.lower() == TRANSACTIONAL, int(count), int(size)))
-    return tuple(found)
+    """Return the allowed base tables, sorted by name. Of a system-versioned table a dump holds the current rows.
+
+    A table that MariaDB does not list at that moment (`table_names`) is asked for by its name.
+    """
+    found = {listed.name: listed for listed in _listed(connection, _LISTING) if allows(listed.name)}
+    for name in table_names(connection):
+        if name not in found and allows(name):
+            asked = f"{_LISTING} AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+            found |= {listed.name: listed for listed in _listed(connection, asked, (name.schema, name.table))}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _listed(connection: Any, asked: str, values: Sequence[str] = ()) -> Iterator[Listed]:
+    for schema, table, engine, count, size in rows(connection, asked, values):
+        if schema.lower() not in SYSTEM_SCHEMAS:
+            yield Listed(TableName(schema, table), engine.lower() == TRANSACTIONAL, int(count), int(size))
 
 
 def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool) -> Resolved:

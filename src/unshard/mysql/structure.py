@@ -24,6 +24,8 @@ NO_SUCH_TABLE = frozenset({1146, 1049})
 IS_TABLE = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 """The condition on `information_schema.TABLES` for tables with rows of their own: no views, no sequences."""
 
+_NAMES = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
+
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _PLAIN_MEMBER = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
@@ -57,12 +59,13 @@ SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TA
 
 
 def table_names(connection: Any) -> tuple[TableName, ...]:
-    """Return every base table outside the system schemas, sorted."""
-    found = rows(
-        connection,
-        f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}",
-    )
-    return tuple(sorted(TableName(*name) for name in found if name[0].lower() not in SYSTEM_SCHEMAS))
+    """Return every base table outside the system schemas, sorted.
+
+    They are listed twice: MariaDB does not list a table in the moment in which ALTER TABLE, RENAME TABLE or CREATE OR
+    REPLACE TABLE changes its files. A table that is created or dropped meanwhile may be among them.
+    """
+    found = {TableName(*name) for _ in range(2) for name in rows(connection, _NAMES)}
+    return tuple(sorted(name for name in found if name.schema.lower() not in SYSTEM_SCHEMAS))
 
 
 def read_table(connection: Any, name: TableName) -> Table | None:
