@@ -3,6 +3,7 @@
 BENCHES = (
     "decode",
     "load",
+    "load_shapes",
     "sync",
     "latency",
     "scale",
@@ -24,6 +25,7 @@ INTO_TIDB = frozenset({"load", "sync", "latency", "many_tables", "ddl", "verify"
 """Benches that can have another target than MariaDB."""
 SHARED: dict[str, dict[str, int]] = {
     "backlog": {"rows": 5_000_000},
+    "load_shapes": {"percent": 100},
     "large": {"transaction_mb": 1_000, "backlog_mb": 8_000},
     "many_tables": {"tables": 1_000},
     "many_schemas": {"tables": 10_000},

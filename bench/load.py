@@ -14,9 +14,8 @@ from bench.ends import MARIADB, Reached, Target, contents
 from bench.stage import BIG, engine, subtask
 from unshard.testing.mariadb_server import MariadbServer
 
-_SCHEMA = "bench"
-_TABLE = f"{_SCHEMA}.bulk"
-_COLUMNS = ("id", "k", "c", "pad")
+SCHEMA = "bench"
+_TABLE = f"{SCHEMA}.bulk"
 _NO_BINLOG = {**BIG, "log_bin": ""}
 """Targets here write no binlog: myloader turns it off for its own rows, so both do the same work."""
 
@@ -41,36 +40,49 @@ def run(target: Target = MARIADB, rows: int = 500_000, turns: int = _RUNS) -> di
 
 def _measure(spark: SparkSession, folder: Path, target: Target, rows: int, turns: int) -> dict[str, Any]:
     with MariadbServer(BIG) as source:
-        data.bulk(source, _SCHEMA, rows=rows)
+        data.bulk(source, SCHEMA, rows=rows)
         create = source.query(f"SHOW CREATE TABLE {_TABLE}")[0][1]
-        ours, theirs = [], []
-        for turn in range(turns):
+        figures = in_turn(spark, folder, source, target, turns)
+    if target.is_tidb:
+        figures |= limit.beside(target, create, rows, figures["dump_s"] + figures["load_s"])
+    return figures
+
+
+def in_turn(spark: SparkSession, folder: Path, source: MariadbServer, target: Target, turns: int) -> dict[str, Any]:
+    """Copy the source's schema `SCHEMA` that many times, into MariaDB in turn with mydumper and myloader.
+
+    Return the medians, and of several runs the shortest and the longest whole one.
+    """
+    ours, theirs, rows = [], [], 0
+    for turn in range(turns):
+        with target.server(_NO_BINLOG) as reached:
+            work = subtask(spark, source, reached, folder / f"{turn}", mode="full")
+            begun = time.perf_counter()
+            work.dump.run()  # type: ignore[union-attr]
+            middle = time.perf_counter()
+            work.load.run()  # type: ignore[union-attr]
+            ours.append((middle - begun, time.perf_counter() - middle))
+            rows = _compare(source, reached)
+        if not target.is_tidb:
             with target.server(_NO_BINLOG) as reached:
-                work = subtask(spark, source, reached, folder / f"{turn}", mode="full")
-                begun = time.perf_counter()
-                work.dump.run()  # type: ignore[union-attr]
-                middle = time.perf_counter()
-                work.load.run()  # type: ignore[union-attr]
-                ours.append((middle - begun, time.perf_counter() - middle))
+                peer = peers.dump_and_load(source, reached.server, SCHEMA, threads=2)
+                theirs.append((peer.dump_seconds, peer.load_seconds))
                 _compare(source, reached)
-            if not target.is_tidb:
-                with target.server(_NO_BINLOG) as reached:
-                    peer = peers.dump_and_load(source, reached.server, _SCHEMA, threads=2)
-                    theirs.append((peer.dump_seconds, peer.load_seconds))
-                    _compare(source, reached)
     dump, load = _median(ours)
     figures = {
         "dump_rows_per_s": round(rows / dump),
         "load_rows_per_s": round(rows / load),
         "dump_s": round(dump, 2),
         "load_s": round(load, 2),
+        **_spread("", ours),
     }
     if target.is_tidb:
-        return figures | limit.beside(target, create, rows, dump + load)
+        return figures
     peer_dump, peer_load = _median(theirs)
     return figures | {
         "native_dump_s": round(peer_dump, 2),
         "native_load_s": round(peer_load, 2),
+        **_spread("native_", theirs),
         "x_native": round((peer_dump + peer_load) / (dump + load), 2),
     }
 
@@ -79,6 +91,25 @@ def _median(times: list[tuple[float, float]]) -> tuple[float, float]:
     return sorted(times, key=sum)[len(times) // 2]
 
 
-def _compare(source: MariadbServer, reached: Reached) -> None:
-    if contents(source, _TABLE, _COLUMNS) != contents(reached.server, _TABLE, _COLUMNS):
-        raise AssertionError("the copy differs from the source")
+def _spread(whose: str, times: list[tuple[float, float]]) -> dict[str, float]:
+    whole = [round(sum(one), 2) for one in times]
+    return {f"{whose}shortest_s": min(whole), f"{whose}longest_s": max(whole)} if len(whole) > 1 else {}
+
+
+def _compare(source: MariadbServer, reached: Reached) -> int:
+    """Return the number of rows of all tables. Raises AssertionError where a copy differs."""
+    rows = 0
+    for table, columns in _tables(source):
+        found = contents(source, table, columns)
+        if found != contents(reached.server, table, columns):
+            raise AssertionError(f"the copy of {table} differs from the source")
+        rows += int(found[0])  # type: ignore[call-overload]
+    return rows
+
+
+def _tables(source: MariadbServer) -> list[tuple[str, tuple[str, ...]]]:
+    found = source.query(
+        "SELECT TABLE_NAME, GROUP_CONCAT(COLUMN_NAME) FROM information_schema.COLUMNS"
+        f" WHERE TABLE_SCHEMA = '{SCHEMA}' GROUP BY TABLE_NAME"
+    )
+    return [(f"{SCHEMA}.{table}", tuple(columns.split(","))) for table, columns in found]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import backlog, data, ddl, decode, latency, load, many_tables, sync
+from bench import backlog, data, ddl, decode, latency, load, load_shapes, many_tables, sync
 from bench.ends import MARIADB
 from bench.report.figures import combine
 from bench.report.size import Size
@@ -41,6 +41,11 @@ def run_sync(size: Size) -> dict[str, Any]:
 def run_load(size: Size) -> dict[str, Any]:
     """Dump and load of one table, beside mydumper and myloader."""
     return _several(size, lambda: load.run(MARIADB, size.of(500_000), 1))
+
+
+def run_load_shapes(size: Size) -> dict[str, Any]:
+    """Dump and load of narrow and wide rows, blobs, many small tables and a huge one, beside mydumper and myloader."""
+    return _several(size, lambda: load_shapes.run(size.of(100, 1), 1))
 
 
 def run_latency(size: Size) -> dict[str, Any]:

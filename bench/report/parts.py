@@ -38,6 +38,7 @@ PARTS = (
     Part("decode", "Decoding a binlog", "benches:run_decode", 10),
     Part("sync", "Applying a backlog", "benches:run_sync", 15),
     Part("load", "Copying a table", "benches:run_load", 10),
+    Part("load_shapes", "Copying tables of several shapes", "benches:run_load_shapes", 15),
     Part("latency", "From commit to visible", "benches:run_latency", 6),
     Part("memory", "Memory while a backlog is applied", "benches:run_memory", 10),
     Part("ddl", "DDL in the log", "benches:run_ddl", 6),
