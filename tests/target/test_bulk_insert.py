@@ -301,6 +301,20 @@ def test_a_server_without_bulk_statements(tables: Callable[[str], Tables], monke
     assert small(both.connection, both.schema, 30) is None
 
 
+def test_a_server_that_prepares_nothing_more(tables: Callable[[str], Tables]) -> None:
+    both = tables("id INT PRIMARY KEY, v INT")
+    ((limit,),) = both.server.query("SELECT @@max_prepared_stmt_count")
+    both.server.run("SET GLOBAL max_prepared_stmt_count = 0")
+    try:
+        assert small(both.connection, both.schema, 30) is None
+        both.server.run(f"SET GLOBAL max_prepared_stmt_count = {limit}")
+        assert small(both.connection, both.schema, 30) is None, "this connection asks no more"
+        with closing(writer(both.server.endpoint)) as connection:
+            assert small(connection, both.schema, 30) is not None
+    finally:
+        both.server.run(f"SET GLOBAL max_prepared_stmt_count = {limit}")
+
+
 @pytest.mark.parametrize("fault", ["killed", "stalled", "truncated"])
 def test_a_connection_that_is_lost(fault: str, tables: Callable[[str], Tables]) -> None:
     both = tables("id INT PRIMARY KEY, v INT")

@@ -9,6 +9,7 @@ Format: "COM_STMT_PREPARE" and "COM_STMT_BULK_EXECUTE" in MariaDB's knowledge ba
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ import MySQLdb
 
 from unshard.kernels.bulk_rows import bulk_rows
 from unshard.model.change import ValuesList
-from unshard.mysql.plain_socket import MALFORMED, Exchange, plain_socket, told
+from unshard.mysql.plain_socket import LOST, LOST_TEXT, Exchange, plain_socket, told
 from unshard.target.writer import ServerAnswer, query
 
 FEWEST_ROWS = 20
@@ -26,11 +27,12 @@ FEWEST_ROWS = 20
 
 _PREPARE, _BULK_EXECUTE, _CLOSE, _PING = b"\x16", b"\xfa", b"\x19", b"\x0e"
 _WITH_TYPES = (128).to_bytes(2, "little")
-_OK, _EOF, _ERR = 0x00, 0xFE, 0xFF
-_UNKNOWN = frozenset({1047, 1210, 1243, 1295, 1835})
-"""Error numbers of a server, or of a proxy, that does not know such statements. Nothing was changed then."""
+_OK, _ERR = 0x00, 0xFF
+_UNKNOWN = frozenset({1047, 1210, 1243, 1295, 1461, 1835})
+"""Error numbers of a server, or of a proxy, that does not know or allow such statements. Nothing was changed then."""
 _KEPT = 32
 _EARLIEST = (10, 6)
+_VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\..*MariaDB")
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ def insert_in_bulk(connection: Any, sql: bytes, values: ValuesList, limit: int) 
             return None
         exchange.send(b"".join((_BULK_EXECUTE, number.to_bytes(4, "little"), _WITH_TYPES, types, rows)))
         answer = _answer(exchange)
-    if answer[:1] == b"\xff":
+    if answer[0] == _ERR:
         error, told_text = told(answer)
         if error in _UNKNOWN:
             prepared.usable = False
@@ -88,8 +90,8 @@ def insert_in_bulk(connection: Any, sql: bytes, values: ValuesList, limit: int) 
 
 def _takes_bulk(connection: Any) -> bool:
     """Return whether the server takes bulk statements, over a socket that can be used. Raises MySQLdb.Error."""
-    version = connection.get_server_info().removeprefix("5.5.5-")
-    if "MariaDB" not in version or tuple(int(part) for part in version.split(".")[:2]) < _EARLIEST:
+    version = _VERSION.match(connection.get_server_info())
+    if version is None or tuple(map(int, version.groups())) < _EARLIEST:
         return False
     return plain_socket(connection) is not None
 
@@ -105,21 +107,22 @@ def _number(exchange: Exchange, prepared: _Prepared, text: bytes) -> int | None:
     exchange.send(_PREPARE + text)
     answer = _answer(exchange)
     if answer[0] == _ERR:
-        return None  # the text meets the same error, and is judged by it
+        prepared.usable = told(answer)[0] not in _UNKNOWN
+        return None  # another error is met by the text too, and judged there
     for _ in range(int.from_bytes(answer[7:9], "little")):
         exchange.packet()  # the definition of a parameter
     exchange.send(_PING)
-    while exchange.packet()[0] == _EOF:
+    while exchange.packet()[:1] != b"\x00":
         pass  # whether it comes after the definitions depends on what client and server have agreed on
     numbers[text] = int.from_bytes(answer[1:5], "little")
     return numbers[text]
 
 
 def _answer(exchange: Exchange) -> bytes:
-    """Return the next OK or ERR packet. Raises MySQLdb.OperationalError 2027 for another one."""
+    """Return the next OK or ERR packet. Raises MySQLdb.OperationalError 2013, also for another packet."""
     answer = exchange.packet()
     if not answer or answer[0] not in (_OK, _ERR):
-        raise MySQLdb.OperationalError(MALFORMED, "Malformed packet in the answer to a bulk statement")
+        raise MySQLdb.OperationalError(LOST, f"{LOST_TEXT}: malformed packet")
     return answer
 
 
