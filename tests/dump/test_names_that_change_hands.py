@@ -15,7 +15,7 @@ from unshard.dump import lock_free
 from unshard.dump.metadata import Record, read_dump
 from unshard.dump.unit import DumpUnit
 from unshard.model.position import Location
-from unshard.source.snapshot import snapshot_apart_from_xa
+from unshard.source.snapshot import snapshots_apart_from_xa
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -43,15 +43,15 @@ def test_the_rows_are_those_of_the_location(
     renaming = threading.Thread(target=lambda: source_server.run(sql))
     waiting = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE INFO = '{sql}' AND STATE LIKE 'Waiting%metadata%'"
 
-    def snapshot(*both: Any) -> Location:
-        found = snapshot_apart_from_xa(*both)
+    def snapshot(*connections: Any) -> tuple[Location, int]:
+        found = snapshots_apart_from_xa(*connections)
         if renaming.ident is None:
             renaming.start()
             done = lambda: not renaming.is_alive() or bool(source_server.query(waiting))  # noqa: E731
             wait_until(done, "the statement has run, or waits")
         return found
 
-    monkeypatch.setattr(lock_free, "snapshot_apart_from_xa", snapshot)
+    monkeypatch.setattr(lock_free, "snapshots_apart_from_xa", snapshot)
     make_dump(schema).run()
     renaming.join()
     (file, *_) = source_server.query("SHOW BINARY LOGS")[-1]

@@ -14,7 +14,8 @@ import MySQLdb
 
 from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
-from unshard.dump.plan import TRANSACTIONAL
+from unshard.dump.plan import TRANSACTIONAL, key_ranges
+from unshard.dump.ranges import RANGES_A_READER, read_ranges
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
@@ -23,7 +24,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.retry import retrying
-from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
+from unshard.source.snapshot import ask, next_counter, open_reader, snapshots_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
 _LOCK_WAIT = 1205
@@ -35,7 +36,8 @@ _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 class TableWork:
     """The tables that one Spark task dumps, one after another, into the run's folder.
 
-    `together`: all of them from one snapshot. `where` is a condition on the rows, "" for none.
+    `together`: all of them from one snapshot. `where` is a condition on the rows, "" for none. `readers` is how many
+    connections read a table side by side.
     """
 
     endpoint: Endpoint
@@ -45,6 +47,7 @@ class TableWork:
     where: str
     limits: FileLimits
     together: bool = False
+    readers: int = 1
 
 
 def dump_tables(payload: bytes) -> bytes:
@@ -53,7 +56,7 @@ def dump_tables(payload: bytes) -> bytes:
     Safe to run again and at the same time as another attempt: the first record of a table stays.
     """
     work: TableWork = pickle.loads(payload)
-    readers = _Readers(work.endpoint)
+    readers = _Readers(work.endpoint, work.readers)
     try:
         groups = [work.tables] if work.together else [(table,) for table in work.tables]
         return enclose(lambda: sum(_dump_group(work, names, readers) for names in groups))
@@ -63,7 +66,7 @@ def dump_tables(payload: bytes) -> bytes:
 
 def _dump_group(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> int:
     if any(read_record(work.directory, work.run, name) is None for name in names):
-        records = retrying(lambda: readers.with_both(lambda *both: _snapshot_tables(work, names, *both)), _again)
+        records = retrying(lambda: readers.with_all(lambda *all_: _snapshot_tables(work, names, *all_)), _again)
         for record in records:
             if not write_record(work.directory, work.run, record):
                 for file in record.files:
@@ -76,20 +79,22 @@ def _again(error: Exception) -> bool:
 
 
 class _Readers:
-    """The two connections of a task, which are kept from table to table: a plain one and one for the snapshots."""
+    """The connections of a task, which are kept from table to table: a plain one and those for the snapshots."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, count: int) -> None:
         self._endpoint = endpoint
+        self._count = count
         self._open = ExitStack()
-        self._both: tuple[Any, Any] | None = None
+        self._all: tuple[Any, tuple[Any, ...]] | None = None
 
-    def with_both(self, operation: Callable[[Any, Any], tuple[Record, ...]]) -> tuple[Record, ...]:
-        """Return the result of `operation(plain, bulk)`. After any failure both are in doubt and are closed."""
+    def with_all(self, operation: Callable[[Any, tuple[Any, ...]], tuple[Record, ...]]) -> tuple[Record, ...]:
+        """Return the result of `operation(plain, bulks)`. After any failure all are in doubt and are closed."""
         try:
-            if self._both is None:
+            if self._all is None:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
-                self._both = plain, self._open.enter_context(reader(self._endpoint, text=False))
-            return operation(*self._both)
+                bulks = [self._open.enter_context(reader(self._endpoint, text=False)) for _ in range(self._count)]
+                self._all = plain, tuple(bulks)
+            return operation(*self._all)
         except MySQLdb.Error as error:
             self.close()
             raise _translated(error, self._endpoint) from error
@@ -99,47 +104,57 @@ class _Readers:
 
     def close(self) -> None:
         """Close the open connections. Idempotent."""
-        self._both = None
+        self._all = None
         self._open.close()
 
 
-def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, bulk: Any) -> tuple[Record, ...]:
-    tables, location = _open_snapshot(plain, bulk, names)
-    records = []
+def _snapshot_tables(
+    work: TableWork, names: tuple[TableName, ...], plain: Any, bulks: tuple[Any, ...]
+) -> tuple[Record, ...]:
+    tables, location, same = _open_snapshot(plain, bulks, names)
+    records, parts = [], parts_folder(work.directory, work.run)
     for table in tables:
         if table.is_absent:
             records.append(Record(table, location, ()))
             continue
         counter = next_counter(plain, table.name)
-        batches = read_rows(bulk, table, (work.where,), raw=raw_names(table, work.limits.format))
-        files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
+        ranges = key_ranges(plain, table, RANGES_A_READER * same) if same > 1 else [""]
+        if len(ranges) > 1:
+            files = read_ranges(bulks[:same], table, work.where, ranges, parts, work.limits)
+        else:
+            batches = read_rows(bulks[0], table, (work.where,), raw=raw_names(table, work.limits.format))
+            files = write_files(parts, table, batches, work.limits)
         records.append(Record(table, location, named(table, files, work.limits), counter))
-    ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL
+    for bulk in bulks[:same]:
+        ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL
     return tuple(records)
 
 
-def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple[list[Table], Location]:
-    """Start a snapshot on `bulk`; return its location and the structures that the tables have in it.
+def _open_snapshot(
+    plain: Any, bulks: tuple[Any, ...], names: tuple[TableName, ...]
+) -> tuple[list[Table], Location, int]:
+    """Start a snapshot on `bulks`; return the tables' structures in it, its location, and how many of `bulks` have it.
 
     Touching a table takes its metadata lock until the transaction ends, so that no DDL can change it from then on.
-    `plain` touches the tables before the snapshot and `bulk` after it, so the name belongs to one table all the time: a
-    snapshot reads what has the name now, and a table that has got the name since then may have the same structure. A
-    DDL that waits between the two lets `bulk` wait too, which then gives up. A name without a table is returned as
-    absent, which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a table that has
-    no snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed all the time.
+    `plain` touches the tables before the snapshot and `bulks` after it, so the name belongs to one table all the time:
+    a snapshot reads what has the name now, and a table that has got the name since then may have the same structure. A
+    DDL that waits between the two lets them wait too, and they give up. A name without a table is returned as absent,
+    which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a table that has no
+    snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed all the time.
     """
     ask(plain, "START TRANSACTION")
     there = [touch(plain, name) for name in names]
-    location = snapshot_apart_from_xa(bulk, plain)
-    for name, was_there in zip(names, there, strict=True):
-        if _is_there_still(bulk, name) != was_there:
-            raise DumpError("DUMP-010", Where(table=str(name)))
+    location, same = snapshots_apart_from_xa(bulks, plain)
+    for bulk in bulks[:same]:
+        for name, was_there in zip(names, there, strict=True):
+            if _is_there_still(bulk, name) != was_there:
+                raise DumpError("DUMP-010", Where(table=str(name)))
     ask(plain, "COMMIT")
     tables = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
     for table in tables:
         if table is not None and not _has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(table.name)))
-    return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
+    return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location, same
 
 
 def _is_there_still(bulk: Any, name: TableName) -> bool:

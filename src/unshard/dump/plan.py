@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 
 TRANSACTIONAL = "innodb"
 _MOST_CHUNKS = 10_000
+_LARGE = 32 << 20
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _BYTES = frozenset({"binary", "varbinary"})
 _PLAIN = frozenset({"decimal", "year"})
@@ -88,6 +89,33 @@ def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[li
     return dealt
 
 
+def readers_of(tables: Sequence[Listed], threads: int) -> dict[TableName, int]:
+    """Return how many of the connections read a table side by side, for tables that are a large part of all.
+
+    Together no more than `threads`. A table that is not among them is read by one connection, as the others are.
+    """
+    total = sum(table.size for table in tables)
+    found = {table.name: threads * table.size // total for table in tables if table.size >= _LARGE}
+    return {name: readers for name, readers in found.items() if readers > 1}
+
+
+def key_ranges(connection: Any, table: Table, count: int) -> list[str]:
+    """Return conditions for up to `count` key ranges of one width, which cover every row once; `[""]` for the whole.
+
+    The first column of the identity makes the ranges, if it is an integer.
+    """
+    key = _range_columns(table)[:1]
+    if not key or key[0].type not in _INTEGERS:
+        return [""]
+    name = quote_name(key[0].name)
+    ((low, high),) = rows(connection, f"SELECT MIN({name}), MAX({name}) FROM {table.name.quoted}")
+    if low is None:
+        return [""]
+    bounds = [(str(bound),) for bound in _even(int(low), int(high), count)]
+    lowers: list[tuple[str, ...] | None] = [None, *bounds]
+    return [_range(key, lower, upper) for lower, upper in zip(lowers, [*bounds, None], strict=True)]
+
+
 def whole(listed: Listed) -> TableChunk:
     """Return the chunk that is a whole table."""
     return TableChunk(listed.name, 0, "", listed.transactional)
@@ -130,9 +158,14 @@ def _even_bounds(connection: Any, listed: Listed, key: Column, rows_per_chunk: i
     ((low, high),) = rows(connection, f"SELECT MIN({name}), MAX({name}) FROM {listed.name.quoted}")
     if low is None:
         return []
-    low, high = int(low), int(high)
-    count = min(-(-listed.rows // rows_per_chunk), high - low + 1, _MOST_CHUNKS)
-    return [(str(low + (high - low) * number // count),) for number in range(1, count)]
+    count = min(-(-listed.rows // rows_per_chunk), _MOST_CHUNKS)
+    return [(str(bound),) for bound in _even(int(low), int(high), count)]
+
+
+def _even(low: int, high: int, count: int) -> list[int]:
+    """Return the bounds between up to `count` ranges of one width."""
+    count = min(count, high - low + 1)
+    return [low + (high - low) * number // count for number in range(1, count)]
 
 
 def _counted_bounds(

@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from unshard.dump.metadata import (
     write_header,
     write_record,
 )
-from unshard.dump.plan import Listed, TableChunk, shares, split, whole
+from unshard.dump.plan import Listed, TableChunk, readers_of, shares, split, whole
 from unshard.dump.progress import table_progress
 from unshard.dump.settings import DumpSettings
 from unshard.errors import DumpError, SourceError, UnshardError, Where, disclose
@@ -184,10 +184,9 @@ class DumpUnit:
         All tables that were ever crossed stay together: each time there are more of them, and at most all tables.
         Returns the header, which may have more tables by then; None where `crossed` was stopped.
         """
-        sizes = {table.name: table.size for table in listed}
-        self._dump_missing(header, sizes)
+        self._dump_missing(header, listed)
         header = self._with_tables(header)
-        self._dump_missing(header, sizes)
+        self._dump_missing(header, listed)
         together: frozenset[TableName] = frozenset()
         while names := crossed(Dump(self._directory, header, read_records(self._directory, header)).result):
             together |= names
@@ -200,16 +199,22 @@ class DumpUnit:
             self._dump_works([self._work(header, sorted(together), together=True)])
         return None if names is None else header
 
-    def _dump_missing(self, header: DumpHeader, sizes: Mapping[TableName, int]) -> None:
-        """Dump the tables that have no record, each from its own snapshot."""
-        done = read_records(self._directory, header)
+    def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
+        """Dump the tables that have no record, each from its own snapshot; of large ones several ranges at a time."""
+        done, sizes = read_records(self._directory, header), {table.name: table.size for table in listed}
         missing = [name for name in header.tables if name not in done]
-        dealt = shares(missing, [sizes.get(name, 0) for name in missing], self._settings.threads)
-        self._dump_works([self._work(header, names) for names in dealt])
+        readers = readers_of([table for table in listed if table.name not in done], self._settings.threads)
+        works = [self._work(header, (name,), readers=count) for name, count in readers.items()]
+        others = [name for name in missing if name not in readers]
+        threads = max(1, self._settings.threads - sum(readers.values()))
+        dealt = shares(others, [sizes.get(name, 0) for name in others], threads)
+        self._dump_works(works + [self._work(header, names) for names in dealt])
 
-    def _work(self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False) -> TableWork:
+    def _work(
+        self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False, readers: int = 1
+    ) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
-        return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together)
+        return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together, readers)
 
     def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):

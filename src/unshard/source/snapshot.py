@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,6 +38,7 @@ _TURN_SECONDS = 10
 
 _EQUAL_READS = 3
 _MOST_READS = 1000
+_MOST_TRIES = 20
 _SINCE = {
     Flavour.MARIADB: (
         ("max_statement_time", "0", (10, 1, 1)),
@@ -92,26 +93,49 @@ def start_snapshot(connection: Any) -> None:
 def snapshot_apart_from_xa(
     snapshot: Any, plain: Any, patience: float = _XA_PATIENCE_SECONDS, grace: float = _XA_GRACE_SECONDS
 ) -> Location:
-    """Start a snapshot on a MariaDB connection while no XA COMMIT is in progress. Returns the snapshot's location.
+    """Start a snapshot on a MariaDB connection; return its location. Raises as `snapshots_apart_from_xa`."""
+    return snapshots_apart_from_xa((snapshot,), plain, patience, grace)[0]
+
+
+def snapshots_apart_from_xa(
+    snapshots: Sequence[Any],
+    plain: Any,
+    patience: float = _XA_PATIENCE_SECONDS,
+    grace: float = _XA_GRACE_SECONDS,
+) -> tuple[Location, int]:
+    """Start a snapshot on MariaDB connections while no XA COMMIT is in progress.
+
+    Return its location, and how many of the connections have it, the first ones: all of them, whose snapshots have one
+    position, or one where transactions are committed so often that their positions differed `_MOST_TRIES` times. The
+    other connections then have no snapshot.
 
     The server writes XA COMMIT to the binlog first and makes the rows visible afterwards, so a snapshot taken in
     between has a location after rows that it does not contain. Therefore no XA COMMIT may begin while the snapshot is
     taken (its counter does not change), and the XA transactions that were prepared before must still be prepared
-    `grace` seconds after it. Tries again for `patience` seconds. `plain` is a second connection to the same server.
+    `grace` seconds after it. Tries again for `patience` seconds. `plain` is another connection to the same server.
     Raises DumpError DUMP-011 if the source is never that quiet, DUMP-013, SourceError SOURCE-020.
     """
     deadline = time.monotonic() + patience
+    tries = 0
     while True:
         with _turn(plain) as alone:
             begun, prepared = _status(plain)[_XA_COMMITS], _prepared_xids(plain)
-            start_snapshot(snapshot)
-            position, ended = _read_position(snapshot, _EQUAL_READS if alone else 2 * _EQUAL_READS)
-        if ended == begun:
+            for one in snapshots:
+                start_snapshot(one)
+            reads = [_read_position(one, _EQUAL_READS if alone else 2 * _EQUAL_READS) for one in snapshots]
+        position, ended = reads[0][0], reads[-1][1]
+        if any(other != position for other, _ in reads):
+            tries += 1
+            if tries == _MOST_TRIES:
+                for one in snapshots[1:]:
+                    ask(one, "ROLLBACK")
+                snapshots = snapshots[:1]
+        elif ended == begun:
             location = _location_at(plain, position)
             if prepared:
                 time.sleep(grace)
             if prepared <= _prepared_xids(plain):
-                return location
+                return location, len(snapshots)
         if time.monotonic() >= deadline:
             raise DumpError("DUMP-011", values={"seconds": f"{patience:g}"})
 
