@@ -178,6 +178,10 @@ _INTO_TIDB: Final = (
         "tests/target/test_waits.py::test_a_statement_of_ours_that_waits_for_a_transaction_is_told",
         "a DDL of TiDB waits as a job, which the suite `tidb` tests",
     ),
+    (
+        "tests/target/test_waits.py::test_a_statement_of_rows_that_waits_for_a_table_is_told",
+        "TiDB has no LOCK TABLES",
+    ),
 )
 
 

@@ -161,7 +161,7 @@ def test_a_death_between_two_pieces(
 ) -> None:
     plan = fresh(place, "plain")
     place.server.run("RESET MASTER")
-    rows = [(n, "x" * 500) for n in range(100)]
+    rows = [(n, "x" * 500) for n in range(300)]
     changes = encoded(plan, [insert("plain", *row) for row in rows])
     monkeypatch.setenv("UNSHARD_CRASH_AT", place_of_death)
     process = get_context("spawn").Process(target=apply_partitions, args=(plan, changes, {0: 0}))
@@ -173,11 +173,11 @@ def test_a_death_between_two_pieces(
     assert left.chunks == 0
     assert left.step == len(place.rows("plain"))
     ledger = apply_partitions(plan, changes, {0: 0})
-    assert next(iter(ledger.values())).inserted == 100
+    assert next(iter(ledger.values())).inserted == 300
     assert place.rows("plain") == sorted(rows, key=repr)
     assert reached(place, plan) == Applied(1)
     written = row_events(place.server, [TableName("split", "plain")])
-    assert len(written) == 100
+    assert len(written) == 300
     assert set(written.values()) == {1}
 
 

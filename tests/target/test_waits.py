@@ -13,10 +13,12 @@ import MySQLdb
 import pytest
 
 from support import waiting
+from unshard.model.change import ValuesList
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, rows
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import waits
+from unshard.target.bulk_insert import insert
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, advance_statement, note_trouble
 from unshard.target.waits import standstill
@@ -58,12 +60,22 @@ class Batch:
 
     def write(self, part: int, id_: int) -> int:
         """A chunk that changes that row, by another thread; its connection's number."""
+        update = f"UPDATE {self.schema}.t SET n = n + 1 WHERE id = %s"
+        return self.in_thread(part, lambda connection: rows(connection, update, (id_,)))
+
+    def upsert(self, part: int, count: int) -> int:
+        """A chunk that writes so many rows, by another thread; its connection's number."""
+        head, listed = f"INSERT INTO {self.schema}.t VALUES ", ",".join(f"({id},1)" for id in range(count))
+        sql, values = f"{head}{listed} ON DUPLICATE KEY UPDATE n=n+1".encode(), (len(head), len(head) + len(listed), 2)
+        return self.in_thread(part, lambda connection: insert(connection, sql, ValuesList(*values), 1 << 20))
+
+    def in_thread(self, part: int, write: Callable[[Any], object]) -> int:
         connection = writer(self.endpoint)
         number = self.begin(connection, part)
 
         def run() -> None:
             with closing(connection), suppress(MySQLdb.Error):
-                rows(connection, f"UPDATE {self.schema}.t SET n = n + 1 WHERE id = %s", (id_,))
+                write(connection)
                 rows(connection, "COMMIT")
 
         self.threads.append(Thread(target=run))
@@ -174,6 +186,27 @@ def test_a_statement_of_ours_that_waits_for_a_transaction_is_told(
         wait_until(lambda: f"connection {holder} (root@" in batch.told(), "who may have it in use", told=batch.told)
         assert f"s for a metadata lock: {alter} goes on when no transaction has the table in use" in batch.told()
         rows(other, "COMMIT")
+    batch.threads[-1].join()
+    assert batch.told() == ""
+
+
+@pytest.mark.parametrize("count", [1, 30], ids=["text", "bulk"])
+def test_a_statement_of_rows_that_waits_for_a_table_is_told(
+    count: int,
+    batches: Callable[[str], Batch],
+    target_server: MariadbServer,
+    schema: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waits, "LONG_SECONDS", 0)
+    batch = batches("s1")
+    with closing(target_server.connection()) as other:
+        rows(other, f"LOCK TABLES {schema}.t READ")
+        waiter = batch.upsert(0, count)
+        wanted = f"connection {waiter} of the target, ours, waits for "
+        wait_until(lambda: wanted in batch.told(), "it is told", told=batch.told)
+        assert "for a metadata lock: INSERT INTO" in batch.told()
+        rows(other, "UNLOCK TABLES")
     batch.threads[-1].join()
     assert batch.told() == ""
 

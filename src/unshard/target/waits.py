@@ -24,6 +24,9 @@ LONG_SECONDS = 5
 """How long a statement has run when it may be waiting although no wait is seen, for want of a privilege."""
 
 _SHOWN = 3
+_RUNS = frozenset({"Query", "Bulk_execute"})
+"""What the processlist says of a session that runs a statement; the latter is MariaDB's for `target.bulk_insert`."""
+
 _STATEMENT_LENGTH = 80
 _VALUES = re.compile(r"['\"]|\b(?:WHERE|VALUES?|SET|IDENTIFIED)\b", re.IGNORECASE)
 _TRX = "information_schema.INNODB_TRX"
@@ -173,7 +176,7 @@ def _waits(connection: Any, own: set[int], in_hand: Mapping[int, str]) -> Iterat
         yield _held(holder, waiters, sessions, in_hand.get(holder, ""))
     for waiter in sorted(own - holders.keys()):
         session = sessions.get(waiter)
-        if session is not None and session.command == "Query" and session.seconds >= LONG_SECONDS:
+        if session is not None and session.command in _RUNS and session.seconds >= LONG_SECONDS:
             if "metadata lock" in session.state:
                 yield _in_use(session, _in_transactions(connection, own))
             elif not all_seen:

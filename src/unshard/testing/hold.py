@@ -41,5 +41,5 @@ def stands_still(server: ThrowawayServer) -> bool:
         return bool(server.query(f"{for_rows} UNION ALL {for_tables}"))
     rows = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
     waiting = f"TIME_MS > 500 AND (STATE LIKE 'Waiting for%' OR ID IN ({rows}))"
-    asked = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND {waiting}"
+    asked = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Bulk_execute') AND {waiting}"
     return bool(server.query(f"{asked} AND ID <> CONNECTION_ID()"))
