@@ -15,7 +15,7 @@ import pytest
 from support.scripted_connection import Rows, ScriptedConnection, first_match, located
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Position
-from unshard.source.snapshot import ask, open_reader, snapshot_apart_from_xa
+from unshard.source.snapshot import ask, open_reader, snapshots_apart_from_xa
 from unshard.testing.mariadb_server import MariadbServer
 
 WRITERS, DUMPERS, MONITORS, SNAPSHOTS = 3, 3, 3, 600
@@ -49,12 +49,12 @@ def scripted(*offsets: int, lock: int | None = 1) -> ScriptedConnection:
 @pytest.mark.parametrize("offsets", [(40,), (90, 40), (40, 40, 90, 40), (40, 90, 90, 40), (30, 40, 90, 40, 40, 30, 40)])
 def test_what_another_session_put_there_is_not_believed(offsets: tuple[int, ...]) -> None:
     server = scripted(*offsets)
-    assert snapshot_apart_from_xa(server, server).position == Position("b.000001", 40)
+    assert snapshots_apart_from_xa((server,), server)[0].position == Position("b.000001", 40)
 
 
 def test_snapshots_of_all_tasks_take_turns() -> None:
     server = scripted(40)
-    snapshot_apart_from_xa(server, server)
+    snapshots_apart_from_xa((server,), server)
     inside = [statement.split()[0:2] for statement in server.statements if "_LOCK" in statement or "START" in statement]
     assert [words[-1].partition("(")[0] for words in inside] == ["GET_LOCK", "TRANSACTION", "RELEASE_LOCK"]
 
@@ -63,14 +63,14 @@ def test_snapshots_of_all_tasks_take_turns() -> None:
 def test_who_gets_no_turn_reads_more_often(lock: int | None) -> None:
     """Another process holds the lock for too long, or the server has none."""
     server = scripted(90, 90, 90, 90, 90, 40, lock=lock)
-    assert snapshot_apart_from_xa(server, server).position == Position("b.000001", 40)
+    assert snapshots_apart_from_xa((server,), server)[0].position == Position("b.000001", 40)
     assert not any("RELEASE_LOCK" in statement for statement in server.statements)
 
 
 def test_a_position_that_is_another_one_each_time_is_refused() -> None:
     server = scripted(*range(2000))
     with pytest.raises(DumpError, match="DUMP-013") as raised:
-        snapshot_apart_from_xa(server, server)
+        snapshots_apart_from_xa((server,), server)
     assert "--consistency flush" in raised.value.hint
     assert "RELEASE_LOCK" in server.statements[-1]
 
@@ -78,7 +78,7 @@ def test_a_position_that_is_another_one_each_time_is_refused() -> None:
 def test_a_source_without_a_binlog_is_refused() -> None:
     server = scripted(-1)
     with pytest.raises(SourceError, match="SOURCE-020"):
-        snapshot_apart_from_xa(server, server)
+        snapshots_apart_from_xa((server,), server)
 
 
 class Storm:
@@ -100,7 +100,7 @@ class Storm:
     def dump(self, _: int) -> None:
         snapshot, plain = (open_reader(self.server.endpoint, text=text) for text in (False, True))
         while not self.ended.is_set():
-            position = snapshot_apart_from_xa(snapshot, plain).position
+            position = snapshots_apart_from_xa((snapshot,), plain)[0].position
             ((total,),) = ask(snapshot, f"SELECT SUM(n) FROM {self.table}")
             ask(snapshot, "ROLLBACK")
             self.taken.append((position, int(total)))

@@ -22,7 +22,7 @@ from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.errors import DumpError
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.source.snapshot import ask, snapshot_apart_from_xa
+from unshard.source.snapshot import ask, snapshots_apart_from_xa
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -61,14 +61,14 @@ def test_a_snapshot_beside_a_commit_is_taken_again(
     commits: list[int], prepared: list[list[str]], snapshots: int
 ) -> None:
     server = scripted(commits, prepared)
-    assert snapshot_apart_from_xa(server, server, grace=0).position == Position("b.000001", 40)
+    assert snapshots_apart_from_xa((server,), server, grace=0)[0].position == Position("b.000001", 40)
     assert sum(one.startswith("START TRANSACTION") for one in server.statements) == snapshots
 
 
 def test_a_source_that_never_pauses_is_refused() -> None:
     server = scripted(list(range(100_000)), [[]])
     with pytest.raises(DumpError, match="DUMP-011") as raised:
-        snapshot_apart_from_xa(server, server, patience=0.05)
+        snapshots_apart_from_xa((server,), server, patience=0.05)
     assert "--consistency flush" in raised.value.hint
 
 
@@ -115,7 +115,7 @@ def test_snapshots_hold_what_is_committed_before_their_position(source_server: M
     with committing(source_server, [table], 3, 0.004):
 
         def enough() -> bool:
-            position = snapshot_apart_from_xa(snapshot, plain, PATIENCE_SECONDS, grace=0.02).position
+            position = snapshots_apart_from_xa((snapshot,), plain, PATIENCE_SECONDS, grace=0.02)[0].position
             taken.append((position, {int(key) for (key,) in ask(snapshot, f"SELECT id FROM {table}")}))
             return len(taken) >= SNAPSHOTS and count(plain, table) > 50
 

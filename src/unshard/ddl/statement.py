@@ -110,6 +110,19 @@ class Ddl:
         return tuple(place.name for place in self.places if place.role in (TableRole.OBJECT, TableRole.NEW))
 
     @property
+    def needed(self) -> tuple[TableName, ...]:
+        """The tables that exist before the statement: those that it changes or reads, without those that it makes."""
+        made, found = set[TableName](), dict[TableName, None]()
+        for place in self.places:
+            if place.role is TableRole.NEW or (
+                place.role is TableRole.OBJECT and self.kind is StatementKind.CREATE_TABLE
+            ):
+                made.add(place.name)
+            elif place.role is not TableRole.MENTION and place.name not in made:
+                found[place.name] = None
+        return tuple(found)
+
+    @property
     def table_may_be_missing(self) -> bool:
         """True if IF EXISTS applies to the table (and not to an index), or the session sets it for all statements."""
         return self.context.sql_if_exists or (self.if_exists and self.kind is not StatementKind.DROP_INDEX)

@@ -176,20 +176,13 @@ class SchemaTracker:
 
     def _needed(self, ddl: Ddl) -> Iterable[Table]:
         """Yield the tables that must exist for the statement, each once."""
-        made: set[TableName] = set()
-        for place in ddl.places:
-            if place.role is TableRole.NEW or (
-                place.role is TableRole.OBJECT and ddl.kind is StatementKind.CREATE_TABLE
-            ):
-                made.add(place.name)
-            elif place.role is not TableRole.MENTION and place.name not in made:
-                made.add(place.name)
-                table = self.get(place.name)
-                if table is not None:
-                    yield table
-                elif not ddl.table_may_be_missing:
-                    values = {"table": str(place.name), "statement": ddl.text}
-                    raise DdlError("DDL-004", ddl.context.where, values=values)
+        for name in ddl.needed:
+            table = self.get(name)
+            if table is not None:
+                yield table
+            elif not ddl.table_may_be_missing:
+                values = {"table": str(name), "statement": ddl.text}
+                raise DdlError("DDL-004", ddl.context.where, values=values)
 
 
 def _of_mysql(table: Table | None) -> Table | None:

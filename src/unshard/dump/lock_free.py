@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record,
 from unshard.dump.plan import TRANSACTIONAL, key_ranges
 from unshard.dump.ranges import RANGES_A_READER, read_ranges
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, raw_names, write_files
+from unshard.dump.write import FileLimits, raw_names, remove_parts, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
@@ -66,11 +67,10 @@ def dump_tables(payload: bytes) -> bytes:
 
 def _dump_group(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> int:
     if any(read_record(work.directory, work.run, name) is None for name in names):
-        records = retrying(lambda: readers.with_all(lambda *all_: _snapshot_tables(work, names, *all_)), _again)
+        records = retrying(lambda: readers.with_all(partial(_snapshot_tables, work, names)), _again)
         for record in records:
             if not write_record(work.directory, work.run, record):
-                for file in record.files:
-                    (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)
+                remove_parts(parts_folder(work.directory, work.run), record.files)
     return len(names)
 
 

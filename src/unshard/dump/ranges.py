@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from unshard.dump.metadata import DumpedFile
 from unshard.dump.read import read_rows
-from unshard.dump.write import FileLimits, raw_names, write_files
+from unshard.dump.write import FileLimits, raw_names, remove_parts, write_files
 from unshard.model.table import Table
 
 RANGES_A_READER = 4
@@ -56,13 +57,6 @@ def read_ranges(
         ended = [threads.submit(read, reader).exception for reader in readers]
     errors = [error for error in (one() for one in ended) if error is not None]
     if errors:
-        _remove(parts, files)
+        remove_parts(parts, itertools.chain(*files))
         raise next((error for error in errors if not isinstance(error, _EndedError)), errors[0])
-    return [file for found in files for file in found]
-
-
-def _remove(parts: Path, files: Sequence[Sequence[DumpedFile]]) -> None:
-    """Remove the files of ranges that were read, as another attempt begins with others."""
-    for found in files:
-        for file in found:
-            (parts / file.part).unlink(missing_ok=True)
+    return list(itertools.chain(*files))

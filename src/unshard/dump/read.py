@@ -131,7 +131,8 @@ def _fetched(result: Any, at_once: int, long: Sequence[int]) -> Sequence[tuple[b
 def _no_cycle_search() -> Iterator[None]:
     """Disable Python's cycle collector, which would look at every row's tuple again and again, half of all the time.
 
-    Rows of bytes have no cycles. The switch is the process's; a task of Spark has its process for itself.
+    Rows of bytes have no cycles. The switch is the process's, which a task of Spark has for itself; where several
+    threads of it read a table, the first that ends turns the search on again.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -128,6 +128,12 @@ class _Attempt:
                 path.unlink()
 
 
+def remove_parts(parts: Path, files: Iterable[DumpedFile]) -> None:
+    """Remove files that `write_files` has returned, and that no record has. Idempotent."""
+    for file in files:
+        (parts / file.part).unlink(missing_ok=True)
+
+
 def raw_names(table: Table, form: Format) -> frozenset[str]:
     """Return the columns of text that a file of this format holds as bytes; the load may convert those of Parquet."""
     return frozenset(column.name for column in raw_columns(table)) if form == "parquet" else frozenset()

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -82,8 +83,7 @@ class Exchange:
             packets += [len(part).to_bytes(3, "little") + bytes([number & 0xFF]), part]
         left = memoryview(b"".join(packets))
         while left:
-            sent = self._when(select.POLLOUT, lambda left=left: self._socket.send(left, socket.MSG_DONTWAIT))  # type: ignore[misc]
-            left = left[sent:]
+            left = left[self._when(select.POLLOUT, partial(self._socket.send, left, socket.MSG_DONTWAIT)) :]
 
     def packet(self) -> bytes:
         """Return the payload of the next packet, which is shorter than 16 MiB. Raises MySQLdb.OperationalError 2013."""
@@ -92,7 +92,7 @@ class Exchange:
 
     def _take(self, size: int) -> bytes:
         while len(self._read) < size:
-            found = self._when(select.POLLIN, lambda: self._socket.recv(_READ, socket.MSG_DONTWAIT))
+            found = self._when(select.POLLIN, partial(self._socket.recv, _READ, socket.MSG_DONTWAIT))
             if not found:
                 raise MySQLdb.OperationalError(LOST, LOST_TEXT)
             self._read += found

@@ -90,13 +90,6 @@ def start_snapshot(connection: Any) -> None:
     ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
 
-def snapshot_apart_from_xa(
-    snapshot: Any, plain: Any, patience: float = _XA_PATIENCE_SECONDS, grace: float = _XA_GRACE_SECONDS
-) -> Location:
-    """Start a snapshot on a MariaDB connection; return its location. Raises as `snapshots_apart_from_xa`."""
-    return snapshots_apart_from_xa((snapshot,), plain, patience, grace)[0]
-
-
 def snapshots_apart_from_xa(
     snapshots: Sequence[Any],
     plain: Any,

@@ -6,7 +6,7 @@ noted after each step, and closing the batch moves checkpoint and structures tog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.position import Location, Position
+from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
@@ -127,12 +127,6 @@ class Statements:
         self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
         return True
-
-    def crossed(
-        self, work: LoggedDdl, after: Mapping[TableName, Position], known: set[TableName]
-    ) -> frozenset[TableName]:
-        """Return the tables that the copy must have from one snapshot, as `StatementReader.crossed` says."""
-        return self.reader.crossed(work, after, known)
 
     def execute(
         self, group: ShardingGroup, at: Location, store: CheckpointStore, again: OpenBatch | None = None

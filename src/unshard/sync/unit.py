@@ -155,7 +155,7 @@ class SyncUnit:
         """
         try:
             upstream = self.store.upstream()
-            return crossed(begin, places, self.statements.crossed, self.relay, upstream, self.source, stop)
+            return crossed(begin, places, self.statements.reader.crossing, self.relay, upstream, self.source, stop)
         finally:
             self.store.drop()
 

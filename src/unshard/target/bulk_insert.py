@@ -20,10 +20,7 @@ import MySQLdb
 from unshard.kernels.bulk_rows import bulk_rows
 from unshard.model.change import ValuesList
 from unshard.mysql.plain_socket import LOST, LOST_TEXT, Exchange, plain_socket, told
-from unshard.target.writer import ServerAnswer, query
-
-FEWEST_ROWS = 20
-"""Shorter lists go as text, because a statement has to be prepared once for each connection."""
+from unshard.target.writer import FEWEST_IN_BULK, ServerAnswer, query
 
 _PREPARE, _BULK_EXECUTE, _CLOSE, _PING = b"\x16", b"\xfa", b"\x19", b"\x0e"
 _WITH_TYPES = (128).to_bytes(2, "little")
@@ -31,7 +28,7 @@ _OK, _ERR = 0x00, 0xFF
 _UNKNOWN = frozenset({1047, 1210, 1243, 1295, 1461, 1835})
 """Error numbers of a server, or of a proxy, that does not know or allow such statements. Nothing was changed then."""
 _KEPT = 32
-_EARLIEST = (10, 6)
+_EARLIEST = (10, 6)  # older servers have the command too, but no series of them is maintained
 _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\..*MariaDB")
 
 
@@ -67,7 +64,7 @@ def insert_in_bulk(connection: Any, sql: bytes, values: ValuesList, limit: int) 
     if not prepared.usable:
         return None
     found = bulk_rows(sql, begin, end, columns)
-    if found is None or found[2] < FEWEST_ROWS:
+    if found is None or found[2] < FEWEST_IN_BULK:
         return None
     types, rows, _ = found
     if len(types) + len(rows) >= limit:

@@ -25,7 +25,7 @@ LONG_SECONDS = 5
 
 _SHOWN = 3
 _RUNS = frozenset({"Query", "Bulk_execute"})
-"""What the processlist says of a session that runs a statement; the latter is MariaDB's for `target.bulk_insert`."""
+"""Commands in the processlist of a session that runs a statement. MariaDB has the latter for bulk statements."""
 
 _STATEMENT_LENGTH = 80
 _VALUES = re.compile(r"['\"]|\b(?:WHERE|VALUES?|SET|IDENTIFIED)\b", re.IGNORECASE)

@@ -26,6 +26,9 @@ Strict, yet zero dates, invalid dates and id 0 are accepted; a digit that is cut
 CUT = 1265
 """`Data truncated for column`: the error with which a strict session refuses the error value."""
 
+FEWEST_IN_BULK = 20
+"""The fewest rows for a bulk statement, which has to be prepared once for each connection."""
+
 _PACKET_HEAD = 64
 _NO_PRIVILEGE = 1227
 _packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()

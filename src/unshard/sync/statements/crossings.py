@@ -18,16 +18,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from threading import Event
+from typing import NamedTuple
 
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, StatementKind, TableRole
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync.source_log.failover import ANY, IDLE_SECONDS
 from unshard.sync.source_log.reader import LoggedDdl, Relay, next_work
 
 _BUDGET = 64 << 20
+
+
+class Crossing(NamedTuple):
+    """The followed tables that a statement names, and those that must be copied from one snapshot because of it."""
+
+    names: frozenset[TableName] = frozenset()
+    together: frozenset[TableName] = frozenset()
 
 
 def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
@@ -47,17 +55,9 @@ def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool
 
 def unlisted(parsed: Ddl, names: frozenset[TableName], known: Collection[TableName]) -> frozenset[TableName]:
     """Return which of the followed tables `names` must have existed before a statement, and are not `known`."""
-    made: set[TableName] = set()
-    found: set[TableName] = set()
-    creates = parsed.kind is StatementKind.CREATE_TABLE
-    if parsed.kind in (StatementKind.DROP_TABLE, StatementKind.TEMPORARY_TABLE) or parsed.kind.on_schema:
+    if parsed.kind in (StatementKind.DROP_TABLE, StatementKind.TEMPORARY_TABLE):
         return frozenset()
-    for place in parsed.places:
-        if place.role is TableRole.NEW or (place.role is TableRole.OBJECT and creates):
-            made.add(place.name)
-        elif place.role is not TableRole.MENTION and place.name not in made:
-            found.add(place.name)
-    return frozenset(name for name in found & names if name not in known)
+    return frozenset(name for name in parsed.needed if name in names and name not in known)
 
 
 def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, Position], at: Position) -> bool:
@@ -76,7 +76,7 @@ def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, P
 def crossed(
     begin: Location,
     places: Mapping[TableName, Location],
-    tables_of: Callable[[LoggedDdl, Mapping[TableName, Position], set[TableName]], frozenset[TableName]],
+    crossing: Callable[[LoggedDdl, Mapping[TableName, Position], Collection[TableName]], Crossing],
     relay: Relay,
     upstream: str | None,
     source: str,
@@ -84,8 +84,7 @@ def crossed(
 ) -> frozenset[TableName] | None:
     """Return the tables of a copy that some statement crosses, and those that the copy lacks.
 
-    `tables_of` returns those of one statement. It adds the tables that the statement makes to its third argument, which
-    are the tables known before it.
+    `crossing` returns what one statement means for the copy, by the tables that are known before it.
 
     Waits until the relay log reaches the last snapshot; None when `stop` came first.
     """
@@ -101,7 +100,9 @@ def crossed(
         return None
     while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
         if isinstance(work, LoggedDdl):
-            found |= tables_of(work, after, known)
+            one = crossing(work, after, known)
+            found |= one.together
+            known |= one.names
         at = work.end
     return frozenset(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.schema.definition import Dialect
 from unshard.sync.source_log.reader import LoggedDdl
-from unshard.sync.statements.crossings import across, concerned, unlisted
+from unshard.sync.statements.crossings import Crossing, across, concerned, unlisted
 from unshard.sync.statements.event_filter import classify_logged, judge_and_log
 from unshard.transform.event_filter import EventFilter
 
@@ -166,25 +166,22 @@ class StatementReader:
         found = pieces(parsed, rules, self.tracker.get)
         return RoutedStatement(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
 
-    def crossed(
-        self, work: LoggedDdl, after: Mapping[TableName, Position], known: set[TableName]
-    ) -> frozenset[TableName]:
-        """Return the tables of a statement that lies between their snapshots, or names one that the copy lacks.
+    def crossing(self, work: LoggedDdl, after: Mapping[TableName, Position], known: Collection[TableName]) -> Crossing:
+        """Return what a statement means for a copy: whether it lies between snapshots, or names a table not in `known`.
 
-        None where it can't be read. Its tables are added to `known`, the tables before it.
+        `after` has the positions of the snapshots. A statement that can't be read means nothing.
         """
         where = Where(source=self.source, position=str(work.begin))
         try:
             parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         except DdlError:
-            return frozenset()  # sync reports the error, or an operator leaves the statement out
+            return Crossing()  # sync reports the error, or an operator leaves the statement out
         if isinstance(parsed, Skipped):
-            return frozenset()
+            return Crossing()
         names = concerned(parsed, self.rules.online, self.rules.allows)
         model = {parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set()
-        lacks = unlisted(parsed, names | model, known)
-        known |= names
-        return names | model if lacks or across(names, parsed, after, work.begin) else frozenset()
+        meets = unlisted(parsed, names | model, known) or across(names, parsed, after, work.begin)
+        return Crossing(names, names | model if meets else frozenset())
 
     def _without_temporary(self, parsed: Ddl) -> Ddl | None:
         """Return a RENAME TABLE without the temporary tables in it, None if it has no others.

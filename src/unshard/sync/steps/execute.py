@@ -16,12 +16,12 @@ from unshard.sync.batch.plan import BatchPlan, TargetPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
 from unshard.sync.changes.merge import EXAMPLE_LENGTH, Chunk, Statement
 from unshard.target.transactions import TOO_LARGE
-from unshard.target.writer import CUT, ServerAnswer, packet_limit, query
+from unshard.target.writer import CUT, FEWEST_IN_BULK, ServerAnswer, packet_limit, query
 
 DUPLICATE = 1062
 NO_TABLE = 1146
 CHANGED = "SYNC-073"
-_MANY_ROWS, _MARIADB = 20, "MariaDB"
+_MARIADB = "MariaDB"
 T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
@@ -139,7 +139,7 @@ def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAns
 
         sql = with_numbers(sql, target.zeros)
     try:
-        many = statement.values if statement.rows >= _MANY_ROWS and sql is statement.sql else None
+        many = statement.values if statement.rows >= FEWEST_IN_BULK and sql is statement.sql else None
         if many is None or _MARIADB not in connection.get_server_info():
             return query(connection, sql)
         from unshard.target.bulk_insert import insert  # most batches have a few rows of each table
