@@ -18,7 +18,8 @@ class Terms:
     """`folded`: `case-sensitive: false`, and names in either case. `schemas` is how many each source has.
 
     `mapped`: `partition id`, so that no shard may change its name. `ghosts`: some statements come by gh-ost. `safe`:
-    `safe-mode`, so that a row which has moved may be written over.
+    `safe-mode`, so that a row which has moved may be written over; no key holds texts that a target may take for equal,
+    which is told by `target_keys`.
     """
 
     delivery: str = "exactly-once"
@@ -67,6 +68,7 @@ class Terms:
             "online-ddl": self.ghosts,
             "routes": routes,
             **({"column-mappings": mappings} if self.mapped else {}),
+            **({"ignore-checking-items": ["target_keys"]} if self.safe else {}),
         }
         own = {source: {"column-mapping-rules": [f"{source}-{table}" for table in "tu"]} for source in sources}
         return TaskFiles(
