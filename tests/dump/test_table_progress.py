@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from support.waiting import wait_until
 from unshard.dump.files import stem
 from unshard.dump.metadata import DumpHeader
 from unshard.dump.progress import table_progress
@@ -30,9 +31,13 @@ def test_whole_files_count_their_rows_and_open_ones_only_their_bytes(tmp_path: P
     table = Table(NAMES[0], (Column("id", "int", "int"),))
     seen: list[tuple[TableProgress, ...]] = []
 
+    def look() -> TableProgress:
+        return table_progress(header(*NAMES), {}, tmp_path, 0.0)[0]
+
     def batches() -> Iterator[pa.RecordBatch]:
-        for _ in range(5):
+        for number in range(1, 6):
             yield pa.record_batch([pa.array(range(5), pa.int32())], ["id"])
+            wait_until(lambda whole=number // 2: look().rows >= 10 * whole, "the full file is closed")  # type: ignore[misc]
             seen.append(table_progress(header(*NAMES), {}, tmp_path, 0.0))
 
     files = write_files(tmp_path, table, batches(), LIMITS)

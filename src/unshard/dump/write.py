@@ -1,11 +1,12 @@
 """Writes rows into files, of Parquet or of INSERT statements.
 
-A new file begins when one is full; each is made durable when it is closed.
+A new file begins when one is full; each is made durable when it is closed, while the next one is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,50 +83,76 @@ def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], li
         with disk(parts, str(table.name)):
             for batch in batches:
                 attempt.write(batch)
-            attempt.end_file()
+            return attempt.finish()
     except BaseException:
         attempt.abandon()
         raise
-    return attempt.written
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """The files that one attempt writes for some rows, at most one of them open."""
+    """The files that one attempt writes for some rows.
+
+    At most one of them is open, and a thread closes at most one other: it encodes the last rows, and waits for the disk
+    and for the checksum, while the source's rows are read into the next file.
+    """
 
     parts: Path
     table: Table
     limits: FileLimits
     written: list[DumpedFile] = field(default_factory=list)
     _file: DumpWriter | None = None
-    _path: Path = field(default_factory=Path)
+    _paths: list[Path] = field(default_factory=list)
+    _thread: ThreadPoolExecutor | None = None
+    _closing: Future[DumpedFile] | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         while batch.num_rows:
             if self._file is None:
-                self._path = new_part(self.parts, self.table.name, self.limits.format)
-                self._file = _open(self._path, self.table, self.limits)
-            limit = self.limits.rows_of(len(self.written))
+                self._paths.append(new_part(self.parts, self.table.name, self.limits.format))
+                self._file = _open(self._paths[-1], self.table, self.limits)
+            limit = self.limits.rows_of(len(self._paths) - 1)
             room = limit - self._file.rows
             self._file.write(batch.slice(0, room))
             batch = batch.slice(room)
             if self._file.rows >= limit or self._file.size >= self.limits.size:
-                self.end_file()
+                self._end_file(self._file)
 
-    def end_file(self) -> None:
-        """Make the open file durable, if there is one."""
-        if self._file is not None:
-            self.written.append(_close(self._file, self._path))
-            self._file = None
+    def finish(self) -> list[DumpedFile]:
+        """Make all files durable, and return them in order."""
+        self._await_closing()
+        last, self._file = self._file, None
+        if last is not None:
+            self.written.append(_close(last, self._paths[-1]))
+        if self._thread is not None:
+            self._thread.shutdown()
+        return self.written
 
     def abandon(self) -> None:
         """Remove its files: another attempt begins with other files, and a full disk needs the room."""
+        if self._thread is not None:
+            self._thread.shutdown()
         if self._file is not None:
             with suppress(OSError, pa.ArrowException):
                 self._file.close()
-        for path in (self._path, *(self.parts / file.part for file in self.written)):
+        closed = [] if self._closing is None or self._closing.exception() else [self._closing.result()]
+        for path in (*self._paths, *(self.parts / file.part for file in (*self.written, *closed))):
             with suppress(OSError):
                 path.unlink()
+
+    def _end_file(self, file: DumpWriter) -> None:
+        """Let the thread close the open file, after the one before."""
+        self._await_closing()
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "close")
+        self._closing = self._thread.submit(_close, file, self._paths[-1])
+        self._file = None
+
+    def _await_closing(self) -> None:
+        """Wait until the file before is durable. Raises what its closing raised."""
+        if self._closing is not None:
+            self.written.append(self._closing.result())
+            self._closing = None
 
 
 def remove_parts(parts: Path, files: Iterable[DumpedFile]) -> None:
