@@ -10,7 +10,7 @@ import pytest
 
 from support.waiting import wait_until
 from unshard.load import creation
-from unshard.load.creation import named_lock
+from unshard.load.creation import each, named_lock
 from unshard.mysql.connection import rows, session
 from unshard.retry import given_up_by
 from unshard.testing.mariadb_server import MariadbServer
@@ -64,3 +64,18 @@ def test_who_is_stopped_while_it_waits_gives_up(target_server: MariadbServer, as
         with pytest.raises(MySQLdb.OperationalError, match="waits for"), named_lock(second, NAME):
             raise AssertionError("it has no lock")
         second.close()
+
+
+@pytest.mark.usefixtures("asked")
+def test_sessions_of_one_who_is_stopped_give_up_too(target_server: MariadbServer) -> None:
+    stop = Event()
+    stop.set()
+
+    def work(connection: Any, name: str) -> None:
+        with named_lock(connection, name):
+            raise AssertionError("it has no lock")
+
+    with session(target_server.endpoint, "target") as holder, given_up_by(stop):
+        rows(holder, "SELECT GET_LOCK(%s, 0)", (NAME,))
+        with pytest.raises(MySQLdb.OperationalError, match="waits for"):
+            each(target_server.connection, work, [NAME], 1)

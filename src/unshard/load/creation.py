@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Protocol, TypeVar
@@ -203,7 +204,10 @@ def named_lock(connection: Any, name: str) -> Iterator[None]:
 def each(
     open_session: OpenSession, work: Callable[[Any, Item], Made], items: Sequence[Item], at_once: int
 ) -> list[Made]:
-    """Return the result of `work` for each item, on `at_once` sessions at a time. The first error ends the others."""
+    """Return the result of `work` for each item, on `at_once` sessions at a time. The first error ends the others.
+
+    Threads do the work, in the caller's context (`retry.given_up`).
+    """
     ended = Event()
     made: list[list[Made]] = [[] for _ in range(min(at_once, len(items)))]
 
@@ -219,6 +223,6 @@ def each(
             raise
 
     with ThreadPoolExecutor(max(len(made), 1), "create") as pool:
-        for one in [pool.submit(run, number) for number in range(len(made))]:
+        for one in [pool.submit(copy_context().run, run, number) for number in range(len(made))]:
             one.result()
     return [made[number % len(made)][number // len(made)] for number in range(len(items))]

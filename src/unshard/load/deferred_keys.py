@@ -2,7 +2,8 @@
 
 A server builds a key from all rows much faster than it inserts into it row by row. A table that the load has created is
 altered before it gets a row: its keys that are neither primary nor unique are recorded in `T_load_key` and dropped. At
-the end of a source's load, they are added to every table that it has loaded into. MySQL and MariaDB only.
+the end of a source's load, they are added to every table that it has loaded into, to several tables at a time. MySQL
+and MariaDB only.
 
 | the process dies | then |
 |---|---|
@@ -19,15 +20,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import MySQLdb
 
 from unshard.crash_point import reach
 from unshard.errors import LoadError, Where
-from unshard.load.creation import named_lock
+from unshard.load.creation import OpenSession, each, named_lock
 from unshard.log import logger
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
@@ -107,27 +109,50 @@ class DeferredKeys:
             self._forget(connection, table)
 
     def add(
-        self, connection: Any, tables: Iterable[TableName], begins: Callable[[TableName], None] = lambda table: None
+        self,
+        open_session: OpenSession,
+        tables: Iterable[TableName],
+        told: Callable[[Sequence[TableName]], None] = lambda tables: None,
+        at_once: int = 1,
     ) -> None:
-        """Add the keys on record that these tables lack. Idempotent; several sources may call it at the same time.
+        """Add the keys on record that these tables lack, to `at_once` tables at a time, each over its own session.
 
-        `begins` is called before a table's keys are built. Raises LoadError LOAD-027 where the server can't build them.
+        Idempotent; several sources may call it at the same time. `told` is called with the tables whose keys are being
+        built, whenever they change. Raises LoadError LOAD-027 where the server can't build them; the first error ends
+        the others once their tables are done.
         """
-        found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
-        for table in sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables)):
-            begins(table)
-            with named_lock(connection, f"unshard:keys:{table}"[:64]):
-                # once another source has added them, statements of its log may have dropped them since
-                asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"
-                keys = {str(key): str(text) for key, text in rows(connection, asked, (table.schema, table.table))}
-                if not keys:
-                    continue
-                begun, log = time.monotonic(), logger("load", source=self.source)
-                log.info("builds the keys of a loaded table", table=str(table), keys=", ".join(keys))
-                self._add(connection, table, keys)
-                reach("load-keys-added")
-                self._forget(connection, table)
-                log.info("built the keys", table=str(table), seconds=round(time.monotonic() - begun, 1))
+        with open_session() as connection:
+            found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
+        waiting = sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables))
+        now: list[TableName] = []
+        changing = Lock()
+
+        def build(connection: Any, table: TableName) -> None:
+            with changing:
+                now.append(table)
+                told(tuple(now))
+            try:
+                self._build(connection, table)
+            finally:
+                with changing:
+                    now.remove(table)
+                    told(tuple(now))
+
+        each(open_session, build, waiting, at_once)
+
+    def _build(self, connection: Any, table: TableName) -> None:
+        with named_lock(connection, f"unshard:keys:{table}"[:64]):
+            # once another source has added them, statements of its log may have dropped them since
+            asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"
+            keys = {str(key): str(text) for key, text in rows(connection, asked, (table.schema, table.table))}
+            if not keys:
+                return
+            begun, log = time.monotonic(), logger("load", source=self.source)
+            log.info("builds the keys of a loaded table", table=str(table), keys=", ".join(keys))
+            self._add(connection, table, keys)
+            reach("load-keys-added")
+            self._forget(connection, table)
+            log.info("built the keys", table=str(table), seconds=round(time.monotonic() - begun, 1))
 
     def _add(self, connection: Any, table: TableName, keys: dict[str, str]) -> None:
         shared = ""

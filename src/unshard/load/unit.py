@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,6 +45,8 @@ CONNECTIONS_OF_A_TASK = 4
 
 Each has a piece of a file in memory.
 """
+_NAMED = 3
+"""The most tables that the status names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +216,10 @@ class LoadUnit:
             left = frozenset(name for name, state in states.items() if not state.finished)
             return contents, ways, epoch, left
 
-    def _builds(self, table: TableName) -> None:
-        self.note = f"builds the keys of {table}"
+    def _builds(self, tables: Sequence[TableName]) -> None:
+        names = [str(table) for table in tables[:_NAMED]]
+        names += [f"{len(tables) - _NAMED} others"] * (len(tables) > _NAMED)
+        self.note = f"builds the keys of {', '.join(names)}" if names else ""
 
     @contextmanager
     def _creating(self, contents: Contents) -> Iterator[Any]:
@@ -227,19 +231,27 @@ class LoadUnit:
 
     def _finish(self) -> LoadResult:
         """Check that no file is left, add deferred keys, raise the counters, record the end. May be repeated."""
+        with self._session() as connection:
+            if self._contents is None or self._tables.read_status(connection) == FINISHED:
+                return self._result(connection)
+            self._check_finished(connection)
+        if self._keys is not None:
+            targets = [self._rules.route(table.name) for table in self._contents.tables]
+            at_once = min(self._settings.pool_size, self._settings.tasks)
+            self._keys.add(self._session, targets, self._builds, at_once)
+        with self._session() as connection:
+            raise_counters(connection, self._contents, self._rules.route)
+            reach("load-finish-before")
+            self._tables.write_status(connection, FINISHED)
+            reach("load-finish-after")
+            return self._result(connection)
+
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
+        """Open a session for the steps after the rows, each of which may take long."""
         with session(self._endpoint, "target", patience_seconds=STATEMENT_SECONDS) as connection:
             _prepare_session(connection)
-            if self._contents is not None and self._tables.read_status(connection) != FINISHED:
-                self._check_finished(connection)
-                if self._keys is not None:
-                    targets = [self._rules.route(table.name) for table in self._contents.tables]
-                    self._keys.add(connection, targets, self._builds)
-                    self.note = ""
-                raise_counters(connection, self._contents, self._rules.route)
-                reach("load-finish-before")
-                self._tables.write_status(connection, FINISHED)
-                reach("load-finish-after")
-            return self._result(connection)
+            yield connection
 
     def _load(self, contents: Contents, ways: dict[TableName, Way], epoch: int, left: frozenset[str]) -> None:
         """Load the files of `left`. Spark isn't started for none."""
