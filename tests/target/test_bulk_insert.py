@@ -273,7 +273,8 @@ def test_what_goes_as_text(tables: Callable[[str], Tables], monkeypatch: pytest.
     assert small(one, both.schema, 30, limit=100) is None
     assert small(one, both.schema, 30, value="ABS(-1)") is None
     assert both.contents("b") == []
-    monkeypatch.setattr(bulk_insert, "_EARLIEST", (99, 0))
+    monkeypatch.setattr(bulk_insert, "_EARLIEST", {})
+    monkeypatch.setattr(bulk_insert, "_EARLIEST_SERIES", (99, 0))
     with closing(writer(both.server.endpoint)) as connection:
         assert small(connection, both.schema, 30) is None
 
@@ -331,6 +332,9 @@ def test_a_connection_that_is_lost(fault: str, tables: Callable[[str], Tables]) 
             with pytest.raises(MySQLdb.OperationalError) as caught:
                 small(connection, both.schema, 40)
             assert caught.value.args[0] in (2006, 2013, 1927)
+            proxy.flow()
+            with pytest.raises(MySQLdb.OperationalError):  # no answer that is late is taken for that of a next command
+                query(connection, b"SELECT 1")
 
 
 def test_another_thread_breaks_it_off(tables: Callable[[str], Tables]) -> None:
@@ -357,3 +361,91 @@ def test_another_thread_breaks_it_off(tables: Callable[[str], Tables]) -> None:
         thread.join()
     kept.drop()
     assert [error.args[0] for error in errors] == [2013]
+
+
+@pytest.mark.parametrize(
+    ("version", "keeps"),
+    [
+        ((10, 5, 28), False),
+        ((10, 6, 20), False),
+        ((10, 6, 21), True),
+        ((10, 9, 9), False),
+        ((10, 11, 10), False),
+        ((10, 11, 11), True),
+        ((11, 4, 4), False),
+        ((11, 4, 5), True),
+        ((11, 5, 2), False),
+        ((11, 7, 2), True),
+        ((11, 8, 0), True),
+        ((12, 0, 1), True),
+    ],
+)
+def test_releases_whose_triggers_take_values_get_text(version: tuple[int, int, int], keeps: bool) -> None:
+    assert bulk_insert._keeps_values(*version) == keeps
+
+
+def test_a_trigger_that_inserts_into_another_table(tables: Callable[[str], Tables]) -> None:
+    both = tables("id INT PRIMARY KEY, v INT")
+    for name in "ab":
+        both.server.run(
+            f"CREATE TABLE {both.schema}.seen_{name} (id INT, v INT)",
+            *(
+                f"CREATE TRIGGER {both.schema}.{when}_{name} {when} INSERT ON {both.schema}.{name} FOR EACH ROW"
+                f" INSERT INTO {both.schema}.seen_{name} VALUES (NEW.id, NEW.v)"
+                for when in ("BEFORE", "AFTER")
+            ),
+        )
+    by_text, in_bulk = both.run([f"({id},{id})" for id in range(ROWS)])
+    assert by_text[0] == in_bulk[0] == ROWS
+    assert both.contents("b") == both.contents("a")
+    counted = f"SELECT COUNT(*), SUM(v) FROM {both.schema}.seen_"
+    assert both.server.query(f"{counted}b") == [(2 * ROWS, sum(range(ROWS)) * 2)]
+    assert both.server.query(f"{counted}a") == both.server.query(f"{counted}b")
+
+
+def test_an_answer_that_tells_of_other_rows_is_an_error(
+    tables: Callable[[str], Tables], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = tables("id INT PRIMARY KEY, v INT")
+    for info in (b"", b"Records: 1  Duplicates: 0  Warnings: 0"):
+        monkeypatch.setattr(bulk_insert, "_counted", lambda _, info=info: ServerAnswer(1, info, 0))
+        query(both.connection, b"BEGIN")
+        with pytest.raises(MySQLdb.OperationalError, match="for 30 rows of a bulk statement"):
+            small(both.connection, both.schema, 30)
+        query(both.connection, b"ROLLBACK")
+
+
+def test_a_deadlock_while_it_is_prepared_is_raised(tables: Callable[[str], Tables]) -> None:
+    """The server has rolled the transaction back: as text the rows would be alone in another one."""
+    both = tables("id INT PRIMARY KEY, v INT")
+    one = both.connection
+    query(one, b"BEGIN")
+    query(one, f"INSERT INTO {both.schema}.b VALUES (1, 1)".encode())
+    swap = ", ".join(f"{both.schema}.{old} TO {both.schema}.{new}" for old, new in (("b", "c"), ("a", "b"), ("c", "a")))
+    renaming = threading.Thread(target=both.server.run, args=(f"RENAME TABLE {swap}",))
+    renaming.start()
+    waits = "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata lock%'"
+    wait_until(lambda: bool(both.server.query(f"{waits} AND INFO LIKE 'RENAME TABLE {both.schema}%'")), "it has a")
+    head = f"INSERT INTO {both.schema}.a VALUES ".encode()
+    listed = b",".join(b"(%d,1)" % id for id in range(ROWS))
+    with pytest.raises(MySQLdb.OperationalError) as caught:
+        insert(one, head + listed, ValuesList(len(head), len(head + listed), 2), 1 << 20)
+    assert caught.value.args[0] == 1213
+    renaming.join()
+    query(one, b"COMMIT")
+    assert both.contents("a") == both.contents("b") == []
+
+
+def test_an_error_behind_the_preparation_is_no_silence() -> None:
+    """As Galera answers to any command once it has ended the transaction."""
+    ended = b"\xff\xbd\x04#40001Deadlock found"
+    packets = [b"\x00\x07\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00", b"\x03def", ended]
+
+    class Answers:
+        def send(self, command: bytes) -> None:
+            pass
+
+        def packet(self) -> bytes:
+            return packets.pop(0)
+
+    assert bulk_insert._number(Answers(), bulk_insert._Prepared(True), b"INSERT") == ended  # type: ignore[arg-type]

@@ -317,7 +317,7 @@ def _run(connection: Any, one: RowRepair) -> str:
         return f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
     if answer is None:
         return "it would store another value than the source has, beside the number 0 of an ENUM"
-    if answer.warnings and (changed := changed_value(connection)):
+    if answer.warnings and (changed := changed_value(connection, answer.warnings)):
         return changed
     return "" if answer.found == one.rows else f"{answer.found} rows are found by its values in place of {one.rows}"
 

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -58,7 +59,11 @@ def told(payload: bytes) -> tuple[int, str]:
 
 
 class Exchange:
-    """One command and the packets of its answer. After an error of the connection it must be closed."""
+    """One command and the packets of its answer.
+
+    An exception in the block shuts the connection down: the driver would take what is left of the answer for that of
+    its next command.
+    """
 
     def __init__(self, connection: Any) -> None:
         descriptor, traits = plain_socket(connection), traits_of(connection)
@@ -72,7 +77,10 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            with suppress(OSError):  # it is lost already
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def send(self, command: bytes) -> None:

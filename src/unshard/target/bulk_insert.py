@@ -5,11 +5,16 @@ A bulk statement is a prepared statement that is executed for many rows at once 
 took two thirds of the processor time for rows of 200 bytes. What can't be sent in this way goes as text: to another
 server, over an encrypted connection, or where the values of a column have no common type (`kernels.bulk_rows`).
 Format: "COM_STMT_PREPARE" and "COM_STMT_BULK_EXECUTE" in MariaDB's knowledge base.
+
+Releases of MariaDB before `_EARLIEST` lose rows of a bulk statement without an error where a trigger of the table
+inserts into another table: the trigger's INSERT takes the rows' values (MDEV-24411, MDEV-34958). They get text, and of
+every answer the count is compared with the rows that were sent.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,17 +24,24 @@ import MySQLdb
 
 from unshard.kernels.bulk_rows import bulk_rows
 from unshard.model.change import ValuesList
-from unshard.mysql.plain_socket import LOST, LOST_TEXT, Exchange, plain_socket, told
+from unshard.mysql.failures import is_transient
+from unshard.mysql.plain_socket import LOST, LOST_TEXT, MALFORMED, Exchange, plain_socket, told
 from unshard.target.writer import FEWEST_IN_BULK, ServerAnswer, query
 
 _PREPARE, _BULK_EXECUTE, _CLOSE, _PING = b"\x16", b"\xfa", b"\x19", b"\x0e"
 _WITH_TYPES = (128).to_bytes(2, "little")
 _OK, _ERR = 0x00, 0xFF
-_UNKNOWN = frozenset({1047, 1210, 1243, 1295, 1461, 1835})
+_UNKNOWN = frozenset({1047, 1210, 1243, 1295, 1461, 1835, 4033})
 """Error numbers of a server, or of a proxy, that does not know or allow such statements. Nothing was changed then."""
 _KEPT = 32
-_EARLIEST = (10, 6)  # older servers have the command too, but no series of them is maintained
-_VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\..*MariaDB")
+_EARLIEST = {(10, 6): 21, (10, 11): 11, (11, 4): 5, (11, 7): 2}
+"""The first release of a series in which triggers take no values of a bulk statement.
+
+No other series before 11.8 has such a release.
+"""
+_EARLIEST_SERIES = (11, 8)
+_VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+).*MariaDB")
+_RECORDS = re.compile(rb"Records: (\d+)")
 
 
 @dataclass(slots=True)
@@ -66,35 +78,47 @@ def insert_in_bulk(connection: Any, sql: bytes, values: ValuesList, limit: int) 
     found = bulk_rows(sql, begin, end, columns)
     if found is None or found[2] < FEWEST_IN_BULK:
         return None
-    types, rows, _ = found
+    types, rows, count = found
     if len(types) + len(rows) >= limit:
         return None
     text = sql[:begin] + b"(" + b",".join([b"?"] * columns) + b")" + sql[end:]
     with Exchange(connection) as exchange:
         number = _number(exchange, prepared, text)
-        if number is None:
-            return None
-        exchange.send(b"".join((_BULK_EXECUTE, number.to_bytes(4, "little"), _WITH_TYPES, types, rows)))
-        answer = _answer(exchange)
+        if isinstance(number, bytes):
+            answer = number
+        else:
+            exchange.send(b"".join((_BULK_EXECUTE, number.to_bytes(4, "little"), _WITH_TYPES, types, rows)))
+            answer = _answer(exchange)
     if answer[0] == _ERR:
-        error, told_text = told(answer)
-        if error in _UNKNOWN:
+        failure = MySQLdb.OperationalError(*told(answer))
+        if failure.args[0] in _UNKNOWN:
             prepared.usable = False
             return None
-        raise MySQLdb.OperationalError(error, told_text)
-    return _counted(answer)
+        if isinstance(number, int) or is_transient(failure):  # a deadlock has rolled the transaction back
+            raise failure
+        return None  # the text meets it too, and is judged
+    done = _counted(answer)
+    stored = _RECORDS.search(done.info)
+    if stored is None or int(stored[1]) != count:
+        told_text = f"the server tells of {done.info.decode(errors='replace')!r} for {count} rows of a bulk statement"
+        raise MySQLdb.OperationalError(MALFORMED, told_text)
+    return done
 
 
 def _takes_bulk(connection: Any) -> bool:
     """Return whether the server takes bulk statements, over a socket that can be used. Raises MySQLdb.Error."""
     version = _VERSION.match(connection.get_server_info())
-    if version is None or tuple(map(int, version.groups())) < _EARLIEST:
-        return False
-    return plain_socket(connection) is not None
+    return version is not None and _keeps_values(*map(int, version.groups())) and plain_socket(connection) is not None
 
 
-def _number(exchange: Exchange, prepared: _Prepared, text: bytes) -> int | None:
-    """Return the number of the prepared statement, prepared now where it is not; None where the server refuses that."""
+def _keeps_values(major: int, minor: int, release: int) -> bool:
+    """Return whether a trigger of such a MariaDB takes no values of a bulk statement."""
+    series = (major, minor)
+    return series >= _EARLIEST_SERIES or release >= _EARLIEST.get(series, sys.maxsize)
+
+
+def _number(exchange: Exchange, prepared: _Prepared, text: bytes) -> int | bytes:
+    """Return the number of the prepared statement, prepared now where it is not, or the server's ERR packet."""
     numbers = prepared.numbers
     if text in numbers:
         numbers.move_to_end(text)
@@ -104,13 +128,13 @@ def _number(exchange: Exchange, prepared: _Prepared, text: bytes) -> int | None:
     exchange.send(_PREPARE + text)
     answer = _answer(exchange)
     if answer[0] == _ERR:
-        prepared.usable = told(answer)[0] not in _UNKNOWN
-        return None  # another error is met by the text too, and judged there
+        return answer
     for _ in range(int.from_bytes(answer[7:9], "little")):
         exchange.packet()  # the definition of a parameter
     exchange.send(_PING)
-    while exchange.packet()[:1] != b"\x00":
-        pass  # whether it comes after the definitions depends on what client and server have agreed on
+    while (packet := exchange.packet())[:1] != b"\x00":  # client and server may have agreed on an end of definitions
+        if packet[:1] == b"\xff":
+            return packet
     numbers[text] = int.from_bytes(answer[1:5], "little")
     return numbers[text]
 

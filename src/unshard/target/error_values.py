@@ -37,13 +37,12 @@ matches neither.
 """
 
 
-def changed_value(connection: Any) -> str:
+def changed_value(connection: Any, count: int) -> str:
     """Return the warning about a value that the last statement stored changed although the session is strict.
 
-    Such a change is a cut of digits or blanks. "" where there is none. Where the server lists too few of its warnings
-    to tell, the returned text says so.
+    `count` warnings is what the server's answer told (`ServerAnswer`). Such a change is a cut of digits or blanks. ""
+    where there is none. Where the server lists too few of its warnings to tell, the returned text says so.
     """
-    count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     with connection.cursor() as cursor:
         cursor.execute("SHOW WARNINGS")
         listed = cursor.fetchall()

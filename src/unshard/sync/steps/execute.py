@@ -98,7 +98,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
         lost = first_missing(connection, keys)
     answer = _answered(connection, target, plan, lambda: _run(connection, statement, target))
     if answer.warnings and statement.op is not Op.DELETE:
-        _refuse_changed(connection, statement, target, plan)
+        _refuse_changed(connection, statement, target, plan, answer.warnings)
     if statement.may_miss == statement.rows:
         missing = 0
     elif statement.upsert:
@@ -157,12 +157,12 @@ def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAns
         return answer._replace(warnings=0)
 
 
-def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> None:
+def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, warnings: int) -> None:
     """Raise SyncError SYNC-073, after a rollback, where the server warns that it stored a value it was not given."""
     from unshard.target.error_values import changed_value
 
     _refuse_shared(connection, statement)
-    if cause := changed_value(connection):
+    if cause := changed_value(connection, warnings):
         connection.query(b"ROLLBACK")
         where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
         raise SyncError(CHANGED, where, cause=cause)
