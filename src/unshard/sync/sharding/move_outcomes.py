@@ -12,6 +12,10 @@ row of the shard to which it moved.
 | INSERT, UPDATE, earlier, and the shard deletes the row later | left out | |
 | INSERT, UPDATE, earlier, and the shard keeps the row | a clash: both shards have the row | |
 
+Where the target replaces a row of an equal key (safe mode), an UPDATE of the shard that has lost the row is left out too,
+if the INSERT that takes the row over is applied by the same re-sync: a compacted batch runs INSERTs before UPDATEs, so
+it would write the old row over the new one.
+
 The log may have the INSERT of a move first, or its DELETE. An UPDATE of the key is a DELETE and an INSERT.
 
 A target that refuses a second row of a key (`refuses`) accepts the INSERT only in a batch that deletes the first row.
@@ -68,6 +72,7 @@ def fates(changes: Iterable[KeyChange], *, refuses: bool) -> dict[int, MoveOutco
     found: dict[int, MoveOutcome] = {}
     lacking: set[TableName] = set()  # shards whose INSERT was left out: their later changes of that row are, too
     there: KeyChange | None = None
+    updates: list[KeyChange] = []  # those of the row that is there which are applied now
     for change in known:
         if change.when is When.LATER:
             break
@@ -79,6 +84,8 @@ def fates(changes: Iterable[KeyChange], *, refuses: bool) -> dict[int, MoveOutco
             if not change.lives:
                 lacking.discard(change.table)
         elif there is None or there.table == change.table:
+            updates = updates if there is not None and change.lives else []
+            updates += [change] * (change.when is When.NOW and not change.inserts and change.lives)
             there = change if change.lives else None
         elif not change.lives and refuses and there.when is When.NOW:
             pass  # the batch deletes the shard's own row before it inserts the other's
@@ -88,7 +95,9 @@ def fates(changes: Iterable[KeyChange], *, refuses: bool) -> dict[int, MoveOutco
         elif change.when is When.NOW and change.order < there.order:
             found[change.order] = MoveOutcome.LEFT_OUT if goes else MoveOutcome.CLASH
         else:
-            there = change
+            if not refuses and change.when is When.NOW:
+                found |= {one.order: MoveOutcome.LEFT_OUT for one in updates}
+            there, updates = change, []
         if change.inserts and change.order in found:
             lacking.add(change.table)
     return found
