@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import threading
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from unshard.load.deferred_keys import DeferredKeys, in_foreign_keys, keys_of
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
+from unshard.target.forget import forget_task
 from unshard.testing.mariadb_server import MariadbServer
 
 SHOWN = """CREATE TABLE `t` (
@@ -178,6 +180,57 @@ def test_a_killed_load_ends_with_all_keys(
     for table in TABLES:
         asked = f"SELECT COUNT(*), SUM(id) FROM {schema}.{table}"
         assert target_server.query(asked) == source_server.query(asked)
+
+
+@pytest.mark.server
+@pytest.mark.recovery
+def test_a_load_whose_record_is_removed_ends_with_all_keys(
+    dumped: str, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
+) -> None:
+    schema = dumped
+    assert load(target_server, schema, tmp_path / "dump", "load-piece-commit:2", deferred=0) == -signal.SIGKILL
+    with target_server.connection() as connection:
+        forget_task(connection, f"{schema}_meta", "task")
+    target_server.run(*(f"DELETE FROM {schema}.{table}" for table in reversed(TABLES)))
+    assert load(target_server, schema, tmp_path / "dump", deferred=0) == 0
+    assert shown(target_server, schema) == shown(source_server, schema)
+    assert recorded(target_server, schema) == []
+
+
+@pytest.mark.server
+@pytest.mark.recovery
+def test_a_table_that_is_made_anew_gets_no_key_of_the_one_before(
+    dumped: str,
+    make_dump: Callable[..., DumpUnit],
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    tmp_path: Path,
+) -> None:
+    schema = dumped
+    assert load(target_server, schema, tmp_path / "dump", "load-keys-recorded:3", deferred=0) == -signal.SIGKILL
+    assert ("plain", "one") in recorded(target_server, schema)
+    source_server.run(
+        f"ALTER TABLE {schema}.plain DROP KEY one, DROP KEY three, DROP COLUMN a, ADD d INT, ADD KEY d (d)"
+    )
+    shutil.rmtree(tmp_path / "dump")
+    make_dump(schema, rows=400).run()
+    assert load(target_server, schema, tmp_path / "dump", deferred=0) == 0
+    assert shown(target_server, schema) == shown(source_server, schema)
+    assert recorded(target_server, schema) == []
+
+
+@pytest.mark.server
+def test_a_table_that_has_rows_already_keeps_its_keys(
+    deferred: DeferredKeys, target_server: MariadbServer, schema: str
+) -> None:
+    """As one into which another source has loaded all of its rows, while this one stood still."""
+    target_server.run(
+        f"CREATE TABLE {schema}.full (id INT PRIMARY KEY, a INT, KEY a (a))", f"INSERT INTO {schema}.full VALUES (1, 1)"
+    )
+    with target_server.connection() as connection:
+        deferred.defer(connection, TableName(schema, "full"), deferred_keys.DEFERRED_BYTES)
+    assert keys(target_server, schema, "full") == {"PRIMARY", "a"}
+    assert ("full", "a") not in recorded(target_server, schema)
 
 
 @pytest.fixture

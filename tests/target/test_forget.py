@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from unshard.load.checkpoint import LoadTables
-from unshard.mysql.connection import session
+from unshard.load.deferred_keys import DEFERRED_BYTES, DeferredKeys
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows, session
 from unshard.target.forget import SUFFIXES, forget_task
 from unshard.target.meta import MetaTables
 from unshard.testing.mariadb_server import MariadbServer
@@ -39,6 +41,23 @@ def test_every_table_of_a_task_is_known(target_server: MariadbServer, schema: st
         LoadTables(schema, "t", "s").create(connection)
         forget_task(connection, schema, "t")
     assert tables(target_server, schema) == set()
+
+
+def test_keys_that_a_load_has_left_out_stay_on_record_as_long_as_their_table_is_there(
+    target_server: MariadbServer, schema: str
+) -> None:
+    name, keys = TableName(schema, "orders"), DeferredKeys(schema, "t", "s")
+    with session(target_server.endpoint, "target") as connection:
+        MetaTables(schema, "other").create(connection)
+        rows(connection, f"CREATE TABLE {name.quoted} (id INT PRIMARY KEY, v INT, KEY v (v))")
+        keys.create(connection)
+        assert forget_task(connection, schema, "t") == ("t_load_key",), "nothing is on record"
+        keys.create(connection)
+        keys.defer(connection, name, DEFERRED_BYTES)
+        assert forget_task(connection, schema, "t") == ()
+        assert keys.recorded(connection) == {name}
+        rows(connection, f"DROP TABLE {name.quoted}")
+        assert forget_task(connection, schema, "t") == ("t_load_key",)
 
 
 def tables(server: MariadbServer, schema: str) -> set[str]:

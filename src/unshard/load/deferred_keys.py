@@ -12,6 +12,9 @@ and MariaDB only.
 | before they are added, or meanwhile | the next attempt adds those that are missing |
 | before the record is deleted | the same: none is missing |
 
+The record outlives `--remove-meta`, as long as the table is there (`target.forget`). It is deleted when the load
+creates a table of that name.
+
 Tables that foreign keys connect keep their keys. So does a table with a key of an AUTO_INCREMENT column, which the
 server refuses to drop.
 """
@@ -20,7 +23,9 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -62,6 +67,7 @@ _NEEDED = frozenset({1075, 1553})
 _THERE, _LOG_FULL = 1061, 1799
 """A key of that name exists; so many rows were written during the ALTER that InnoDB's log of them is full."""
 _ATTEMPTS = 10
+_LONGEST_LOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +90,45 @@ class DeferredKeys:
         """Create the table of records. Idempotent."""
         rows(connection, _CREATE.format(name=self.name))
 
+    def recorded(self, connection: Any) -> frozenset[TableName]:
+        """Return the tables of which keys are on record."""
+        found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
+        return frozenset(TableName(str(schema), str(name)) for schema, name in found)
+
+    def forget(self, connection: Any, table: TableName) -> None:
+        """Delete what is on record of an earlier table of this name. Idempotent."""
+        with self._alone(connection, table):
+            self._forget(connection, table)
+
     def defer(self, connection: Any, table: TableName, size: int) -> None:
         """Drop the secondary keys of an empty table that the task has just created, once they are recorded.
 
-        `size`: the bytes of the files that are loaded into it. A small table keeps its keys.
+        `size`: the bytes of the files that are loaded into it. A small table keeps its keys. What was recorded of an
+        earlier table of this name is deleted. A table that has a row by now keeps its keys: another source may have
+        loaded all of its rows into it, and would not add them.
         """
-        if size < DEFERRED_BYTES:
-            return
-        keys = keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1])
-        if not keys:
-            return
-        with connection.cursor() as cursor:
-            cursor.executemany(
-                f"REPLACE INTO {self.name} (target_schema, target_table, key_name, number, definition)"
-                " VALUES (%s, %s, %s, %s, %s)",
-                [(table.schema, table.table, key, number, text) for number, (key, text) in enumerate(keys.items())],
-            )
-        reach("load-keys-recorded")
-        try:
-            rows(connection, f"ALTER TABLE {table.quoted} " + ", ".join(f"DROP KEY {quote_name(key)}" for key in keys))
-        except MySQLdb.Error as error:
-            if error.args[0] not in _NEEDED:
-                raise
+        with self._alone(connection, table):
             self._forget(connection, table)
+            keys = (
+                keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1]) if size >= DEFERRED_BYTES else {}
+            )
+            if not keys or rows(connection, f"SELECT 1 FROM {table.quoted} LIMIT 1"):
+                return
+            self._forget(connection, table)
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    f"INSERT INTO {self.name} (target_schema, target_table, key_name, number, definition)"
+                    " VALUES (%s, %s, %s, %s, %s)",
+                    [(table.schema, table.table, key, number, text) for number, (key, text) in enumerate(keys.items())],
+                )
+            reach("load-keys-recorded")
+            drops = ", ".join(f"DROP KEY {quote_name(key)}" for key in keys)
+            try:
+                rows(connection, f"ALTER TABLE {table.quoted} {drops}")
+            except MySQLdb.Error as error:
+                if error.args[0] not in _NEEDED:
+                    raise
+                self._forget(connection, table)
 
     def add(
         self,
@@ -122,8 +144,7 @@ class DeferredKeys:
         the others once their tables are done.
         """
         with open_session() as connection:
-            found = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {self.name}")
-        waiting = sorted({TableName(str(schema), str(name)) for schema, name in found}.intersection(tables))
+            waiting = sorted(self.recorded(connection).intersection(tables))
         now: list[TableName] = []
         changing = Lock()
 
@@ -141,7 +162,7 @@ class DeferredKeys:
         each(open_session, build, waiting, at_once)
 
     def _build(self, connection: Any, table: TableName) -> None:
-        with named_lock(connection, f"unshard:keys:{table}"[:64]):
+        with self._alone(connection, table):
             # once another source has added them, statements of its log may have dropped them since
             asked = f"SELECT key_name, definition FROM {self.name} WHERE {_NAMED} ORDER BY number"
             keys = {str(key): str(text) for key, text in rows(connection, asked, (table.schema, table.table))}
@@ -171,6 +192,12 @@ class DeferredKeys:
                     names = ", ".join(key for key in keys if key.lower() not in there)
                     raise LoadError("LOAD-027", Where(self.source, str(table)), cause, {"keys": names}) from error
                 shared = ", LOCK=SHARED" if error.args[0] == _LOG_FULL else shared
+
+    def _alone(self, connection: Any, table: TableName) -> AbstractContextManager[None]:
+        """Hold the table's lock: its keys are recorded and dropped, or added, by one session at a time."""
+        name = f"unshard:keys:{table}"
+        mark = f":{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"
+        return named_lock(connection, name if len(name) <= _LONGEST_LOCK else name[: _LONGEST_LOCK - len(mark)] + mark)
 
     def _forget(self, connection: Any, table: TableName) -> None:
         rows(connection, f"DELETE FROM {self.name} WHERE {_NAMED}", (table.schema, table.table))

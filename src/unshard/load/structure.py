@@ -129,7 +129,8 @@ def prepare(
         empty = EmptyTables(records)
         empty.put_back(connection, (one.target for one in planned if not there_before.has(one.target)))
         connected = in_foreign_keys({one.table.name: one.table.create_sql for one in planned})
-        defer = partial(_defer, deferred, connected) if deferred is not None else None
+        earlier = deferred.recorded(connection) if deferred is not None else frozenset()
+        defer = partial(_defer, deferred, earlier, connected) if deferred is not None else None
         make = partial(_make_tables, open_session, structures=structures, rules=rules, creation=creation, defer=defer)
         known = make(planned, there_before=_listed(connection, planned), records=records)
         shared = frozenset(copied.joined) | copied.ahead
@@ -230,11 +231,21 @@ def _make_tables(
 
 
 def _defer(
-    deferred: DeferredKeys, connected: Collection[TableName], connection: Any, group: Sequence[_Planned]
+    deferred: DeferredKeys,
+    earlier: Collection[TableName],
+    connected: Collection[TableName],
+    connection: Any,
+    group: Sequence[_Planned],
 ) -> None:
-    """Defer the keys of a target table that is in no foreign key."""
+    """Defer the keys of a target table that was just created, unless it is in a foreign key.
+
+    `earlier`: tables of which keys are on record.
+    """
+    target = group[0].target
+    if target in earlier:
+        deferred.forget(connection, target)
     if not any(one.table.name in connected for one in group):
-        deferred.defer(connection, group[0].target, sum(file.size for one in group for file in one.table.files))
+        deferred.defer(connection, target, sum(file.size for one in group for file in one.table.files))
 
 
 def _is_unfit(structure: Table, there: Table | None, one: _Planned) -> bool:

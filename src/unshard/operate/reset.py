@@ -88,7 +88,7 @@ def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
             if count != "no row":
                 empty_table(connection, name)
             filled.note_gone(connection, name)
-        filled.note_earlier(connection)
+        forget_task(connection, first.meta_schema, first.name)  # the keys of tables that are gone
     for folder in undone.dumps:
         shutil.rmtree(folder)
 

@@ -1,13 +1,14 @@
 """Drops everything that the target has on record of one task, after which its next start is its first.
 
-Only the record of the target tables that the task has filled stays, for their rows stay too (`target.filled`).
+Two records stay, for the tables stay too: that of the target tables that the task has filled (`target.filled`), and
+that of keys which a load that did not end has left out of them (`load.deferred_keys`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from unshard.model.table import quote_name
+from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.target.filled import FilledTables
 
@@ -32,21 +33,32 @@ SUFFIXES = (
     *("validator_table_status", "validator_changed_key", "validator_question", "validator_full_load"),
 )
 """Endings of the tables of a task, after its name. No ending ends with `_` and another ending."""
+_KEYS = "_load_key"
 
 
 def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     """Drop the task's tables in the meta schema; return their names. The task must not be running. Idempotent.
 
-    The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty. A table of
-    a task whose name differs only by case is dropped only where the server folds names. Driver errors are raised
-    unchanged.
+    The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty; that of
+    left out keys, unless none of its tables is there. A table of a task whose name differs only by case is dropped only
+    where the server folds names. Driver errors are raised unchanged.
     """
     asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
     wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
     folded = {name.lower() for name in wanted}
     there = rows(connection, asked, (schema,))
-    found = tuple(sorted(name for name, folds in there if name in wanted or (folds and name.lower() in folded)))
+    named = sorted(name for name, folds in there if name in wanted or (folds and name.lower() in folded))
+    found = tuple(
+        name for name in named if not (name.endswith(_KEYS) and _lack_keys(connection, TableName(schema, name)))
+    )
     FilledTables(schema, task).note_earlier(connection)
     for name in found:
         rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
     return found
+
+
+def _lack_keys(connection: Any, record: TableName) -> bool:
+    """Return whether a table is there whose keys are on record."""
+    recorded = rows(connection, f"SELECT DISTINCT target_schema, target_table FROM {record.quoted}")
+    asked = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    return any(rows(connection, asked, names) for names in recorded)

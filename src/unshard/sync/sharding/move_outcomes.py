@@ -12,9 +12,9 @@ row of the shard to which it moved.
 | INSERT, UPDATE, earlier, and the shard deletes the row later | left out | |
 | INSERT, UPDATE, earlier, and the shard keeps the row | a clash: both shards have the row | |
 
-Where the target replaces a row of an equal key (safe mode), an UPDATE of the shard that has lost the row is left out too,
-if the INSERT that takes the row over is applied by the same re-sync: a compacted batch runs INSERTs before UPDATEs, so
-it would write the old row over the new one.
+Where the target replaces a row of an equal key (safe mode), an UPDATE of the shard that has lost the row is left out
+too, if the INSERT that takes the row over is applied by the same re-sync: a compacted batch runs INSERTs before
+UPDATEs, so it would write the old row over the new one.
 
 The log may have the INSERT of a move first, or its DELETE. An UPDATE of the key is a DELETE and an INSERT.
 
