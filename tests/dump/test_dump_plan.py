@@ -72,5 +72,5 @@ def test_shares_are_fair_and_never_empty() -> None:
 )
 def test_auto_needs_no_lock_where_every_table_has_a_snapshot(mariadb: bool, transactional: bool, resolved: str) -> None:
     tables = [Listed(TableName("s", "a"), True, 0, 0), Listed(TableName("s", "b"), transactional, 0, 0)]
-    assert resolve("auto", tables, mariadb=mariadb) == resolved
-    assert resolve("none", tables, mariadb=mariadb) == "none"
+    assert resolve("auto", tables, tells_positions=mariadb) == resolved
+    assert resolve("none", tables, tells_positions=mariadb) == "none"

@@ -242,3 +242,12 @@ def test_a_walk_through_states(made: str, states: str, copied: bool, verdict: st
     history = [Version(Transaction(n, n), image(state), before[n]) for n, state in enumerate(made)]
     why = walks(history, [image(state) for state in states], copied=copied)
     assert why.split(":")[0] == verdict
+
+
+def test_a_row_that_is_written_as_a_ddl_has_left_it() -> None:
+    """A column with a default was added, and then one transaction deleted the row and inserted it again."""
+    states: list[tuple[str, ...] | None] = [("1", "0"), None, ("1", "0", "'x'")]
+    inserted = Version(Transaction(1, 1), states[0], None)
+    again = Version(Transaction(2, 2), states[2], states[2])
+    assert walks([inserted, again], states) == ""
+    assert walks([inserted], states).startswith("missing")

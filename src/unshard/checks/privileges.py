@@ -34,14 +34,15 @@ def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
 def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
     """Check the privileges for a dump: SELECT on each table, and those for its lock, if it takes one.
 
-    On MariaDB with only InnoDB tables it takes none.
+    On MariaDB with only InnoDB tables it takes none, unless snapshots don't tell their position (`tells_positions`).
     """
     end, grants = source.end, source.end.grants
     status = status_privilege(grants, end.server)
     if status and not source.follows:
         yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
     mariadb = end.server.flavour is Flavour.MARIADB
-    consistency = resolve(source.config.dumper.consistency, source.listed, mariadb=mariadb)
+    tells = mariadb and end.settings.get("binlog_optimize_thread_scheduling") != "OFF"
+    consistency = resolve(source.config.dumper.consistency, source.listed, tells_positions=tells)
     on_schemas = ("SELECT", "LOCK TABLES") if consistency == "lock" else ("SELECT",)
     unread: dict[str, list[TableName]] = {}
     for name in source.tables:

@@ -30,8 +30,7 @@ from unshard.dump.settings import DumpSettings
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where
 from unshard.model.table import TableName
-from unshard.mysql.flavour import Flavour, identify
-from unshard.source.snapshot import create_database_statement, locate
+from unshard.source.snapshot import create_database_statement, locate, tells_positions
 
 
 def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
@@ -131,7 +130,7 @@ def begin(
     header = DumpHeader(
         run=new_run(),
         source=source,
-        consistency=resolve(settings.consistency, tables, mariadb=identify(connection).flavour is Flavour.MARIADB),
+        consistency=resolve(settings.consistency, tables, tells_positions=tells_positions(connection)),
         settings=settings.fixed(),
         begin=location,
         tables=tuple(table.name for table in tables),

@@ -30,6 +30,8 @@ from unshard.source.snapshot import ask, next_counter, open_reader, snapshots_ap
 _CHANGED_SINCE_SNAPSHOT = 1412
 _LOCK_WAIT = 1205
 _DDL_WAIT_SECONDS = 1
+_VIEW_OF_NOTHING = 1356
+_SEQUENCE = re.compile(r"\n\) ENGINE=\w+ SEQUENCE=1")
 _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 
@@ -94,13 +96,23 @@ class _Readers:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
                 bulks = [self._open.enter_context(reader(self._endpoint, text=False)) for _ in range(self._count)]
                 self._all = plain, tuple(bulks)
-            return operation(*self._all)
+            records = operation(*self._all)
+            self._end_snapshots(self._all[1])
+            return records
         except MySQLdb.Error as error:
             self.close()
             raise _translated(error, self._endpoint) from error
         except BaseException:
             self.close()
             raise
+
+    def _end_snapshots(self, bulks: tuple[Any, ...]) -> None:
+        """End the transactions, whose metadata locks would hold up a DDL; or all connections, if one is lost by now."""
+        try:
+            for bulk in bulks:
+                ask(bulk, "ROLLBACK")
+        except MySQLdb.Error:  # it may have had nothing to read for long, and all rows are read
+            self.close()
 
     def close(self) -> None:
         """Close the open connections. Idempotent."""
@@ -118,15 +130,14 @@ def _snapshot_tables(
             records.append(Record(table, location, ()))
             continue
         counter = next_counter(plain, table.name)
-        ranges = key_ranges(plain, table, RANGES_A_READER * same) if same > 1 else [""]
+        # asked of a session that has the table's metadata lock: another one would queue behind a DDL that waits for it
+        ranges = key_ranges(bulks[0], table, RANGES_A_READER * same) if same > 1 else [""]
         if len(ranges) > 1:
             files = read_ranges(bulks[:same], table, work.where, ranges, parts, work.limits)
         else:
             batches = read_rows(bulks[0], table, (work.where,), raw=raw_names(table, work.limits.format))
             files = write_files(parts, table, batches, work.limits)
         records.append(Record(table, location, named(table, files, work.limits), counter))
-    for bulk in bulks[:same]:
-        ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL
     return tuple(records)
 
 
@@ -139,7 +150,8 @@ def _open_snapshot(
     `plain` touches the tables before the snapshot and `bulks` after it, so the name belongs to one table all the time:
     a snapshot reads what has the name now, and a table that has got the name since then may have the same structure. A
     DDL that waits between the two lets them wait too, and they give up. A name without a table is returned as absent,
-    which is a valid structure: the log has its DROP or RENAME. Raises DumpError DUMP-001 for a table that has no
+    which is a valid structure: the log has its DROP or RENAME. So is the name of a view or of a sequence, which a
+    statement of the log may have named. Raises DumpError DUMP-001 for a table that has no
     snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed all the time.
     """
     ask(plain, "START TRANSACTION")
@@ -150,7 +162,8 @@ def _open_snapshot(
             if _is_there_still(bulk, name) != was_there:
                 raise DumpError("DUMP-010", Where(table=str(name)))
     ask(plain, "COMMIT")
-    tables = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
+    found = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
+    tables = [table if table is not None and _is_table(table) else None for table in found]
     for table in tables:
         if table is not None and not _has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(table.name)))
@@ -175,10 +188,15 @@ def touch(connection: Any, name: TableName, settings: str = "") -> bool:
     try:
         ask(connection, f"{settings}SELECT 1 FROM {name.quoted} LIMIT 1")
     except MySQLdb.Error as error:
-        if error.args[0] not in NO_SUCH_TABLE:
+        if error.args[0] not in (*NO_SUCH_TABLE, _VIEW_OF_NOTHING):
             raise
         return False
     return True
+
+
+def _is_table(table: Table) -> bool:
+    """Return whether it is a base table, and no view or sequence, which can be selected from too."""
+    return table.create_sql.startswith("CREATE TABLE") and not _SEQUENCE.search(table.create_sql)
 
 
 def _has_snapshots(table: Table) -> bool:

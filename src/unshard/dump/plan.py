@@ -71,11 +71,11 @@ def _listed(connection: Any, asked: str, values: Sequence[str] = ()) -> Iterator
             yield Listed(TableName(schema, table), engine.lower() == TRANSACTIONAL, int(count), int(size))
 
 
-def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool) -> Resolved:
-    """Resolve `auto`: lock-free where the server shows a snapshot's position and every table is transactional."""
+def resolve(consistency: Consistency, tables: Sequence[Listed], *, tells_positions: bool) -> Resolved:
+    """Resolve `auto`: lock-free where a snapshot tells its position and every table is transactional."""
     if consistency != "auto":
         return consistency
-    return "lock-free" if mariadb and all(table.transactional for table in tables) else "flush"
+    return "lock-free" if tells_positions and all(table.transactional for table in tables) else "flush"
 
 
 def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:

@@ -29,6 +29,7 @@ from unshard.dump.metadata import (
     parts_folder,
     read_dump,
     read_header,
+    read_record,
     read_records,
     write_header,
     write_record,
@@ -36,13 +37,14 @@ from unshard.dump.metadata import (
 from unshard.dump.plan import Listed, TableChunk, readers_of, shares, split, whole
 from unshard.dump.progress import table_progress
 from unshard.dump.settings import DumpSettings
+from unshard.dump.write import remove_parts
 from unshard.errors import DumpError, SourceError, UnshardError, Where, disclose
 from unshard.log import logger
 from unshard.model.position import Location
 from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import READ_SECONDS, Endpoint, session
-from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table, table_names
+from unshard.mysql.structure import SYSTEM_SCHEMAS, cascading_families, read_table, table_names
 from unshard.retry import ATTEMPTS, retrying
 from unshard.run_tasks import RunTasks
 from unshard.source.snapshot import locate
@@ -178,6 +180,10 @@ class DumpUnit:
     def _dump_lock_free(self, header: DumpHeader, listed: Sequence[Listed], crossed: Crossed) -> DumpHeader | None:
         """Dump each table from its own snapshot, then again, from one snapshot, the tables that a statement crosses.
 
+        Tables that cascading foreign keys connect have one snapshot: MariaDB does not log the rows that a cascade
+        changes. A DELETE of a parent row that lies between the snapshots of two such tables would be run in the target
+        for a child that has its rows of a later moment, or not be run for one that has those of an earlier moment.
+
         The tables are listed once more after the first have been dumped, and those that are new are dumped too: MariaDB
         does not list a table in the moment in which ALTER TABLE, RENAME TABLE or CREATE OR REPLACE changes its files.
 
@@ -189,26 +195,57 @@ class DumpUnit:
         self._dump_missing(header, listed)
         together: frozenset[TableName] = frozenset()
         while names := crossed(Dump(self._directory, header, read_records(self._directory, header)).result):
-            together |= names
+            together |= self._with_families(header, names)
             words = {"tables": len(together), "first": ", ".join(map(str, sorted(together)[:3]))}
             logger("dump", source=self._source).info("a statement crosses snapshots: copied again together", **words)
             header = self._with_tables(header, together)
-            for name in together:
-                drop_record(self._directory, header.run, name)
-            self._finished = FinishedFiles()
+            self._forget(header, together)
             self._dump_works([self._work(header, sorted(together), together=True)])
         return None if names is None else header
 
     def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
         """Dump the tables that have no record, each from its own snapshot; of large ones several ranges at a time."""
         done, sizes = read_records(self._directory, header), {table.name: table.size for table in listed}
-        missing = [name for name in header.tables if name not in done]
-        readers = readers_of([table for table in listed if table.name not in done], self._settings.threads)
-        works = [self._work(header, (name,), readers=count) for name, count in readers.items()]
-        others = [name for name in missing if name not in readers]
+        families = {
+            family
+            for family in self._families(header)
+            if not family <= done.keys() or len({done[name].location for name in family}) > 1
+        }
+        self._forget(header, done.keys() & frozenset().union(*families))
+        apart = set(header.tables).difference(done, *families)
+        readers = readers_of([table for table in listed if table.name in apart], self._settings.threads)
+        works = [self._work(header, sorted(family), together=True) for family in families]
+        works += [self._work(header, (name,), readers=count) for name, count in readers.items()]
+        others = sorted(apart.difference(readers))
         threads = max(1, self._settings.threads - sum(readers.values()))
         dealt = shares(others, [sizes.get(name, 0) for name in others], threads)
         self._dump_works(works + [self._work(header, names) for names in dealt])
+
+    def _families(self, header: DumpHeader) -> set[frozenset[TableName]]:
+        """Return the tables of the dump that cascading foreign keys connect, several at a time."""
+        try:
+            with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
+                known = cascading_families(connection)
+        except SourceError as error:
+            raise _lost(error) from error
+        found: dict[TableName, set[TableName]] = {}
+        for name in known.keys() & set(header.tables):
+            found.setdefault(known[name], set()).add(name)
+        return {frozenset(names) for names in found.values() if len(names) > 1}
+
+    def _with_families(self, header: DumpHeader, names: frozenset[TableName]) -> frozenset[TableName]:
+        return names.union(*(family for family in self._families(header) if family & names))
+
+    def _forget(self, header: DumpHeader, names: Collection[TableName]) -> None:
+        """Remove what is dumped of these tables, also what an earlier attempt has published. Idempotent."""
+        for name in names:
+            record = read_record(self._directory, header.run, name)
+            if record is not None:
+                remove_parts(parts_folder(self._directory, header.run), record.files)
+                for file in record.files:
+                    (self._directory / file.name).unlink(missing_ok=True)
+            drop_record(self._directory, header.run, name)
+        self._finished = FinishedFiles()
 
     def _work(
         self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False, readers: int = 1

@@ -158,7 +158,8 @@ class LoadTables:
     def take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
         """Register the files (name, bytes, rules) and raise the epoch, which stops older attempts; return the epoch.
 
-        Waits for transactions of older attempts. Sizes of known files stay. Raises LoadError LOAD-008 when files of
+        Waits for transactions of older attempts. Sizes of known files stay; files of another dump than `dump` that were
+        not begun are forgotten. Raises LoadError LOAD-008 when files of
         another dump than `dump` were begun: the two are of different moments; LOAD-019 when a file was begun with other
         rules (`Way.fingerprint`): half of its rows would be other ones.
         """
@@ -171,6 +172,11 @@ class LoadTables:
             connection,
             f"SELECT COALESCE(MAX(epoch), {FIRST_EPOCH}) FROM {self.chunk} WHERE source = %s FOR UPDATE",
             (self.source,),
+        )
+        rows(  # nothing of these is in the target
+            connection,
+            f"DELETE FROM {self.chunk} WHERE source = %s AND dump <> %s AND piece = 0 AND step = 0",
+            (self.source, dump),
         )
         others = rows(
             connection, f"SELECT file FROM {self.chunk} WHERE source = %s AND dump <> %s LIMIT 1", (self.source, dump)

@@ -52,6 +52,11 @@ SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE, INDEX_TYPE
 _REFERENCE = re.compile(
     r"^  CONSTRAINT `(?:[^`]|``)+` FOREIGN KEY \([^)]*\) REFERENCES (`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)`", re.MULTILINE
 )
+_CASCADES = """
+SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME
+  FROM information_schema.REFERENTIAL_CONSTRAINTS
+ WHERE DELETE_RULE IN ('CASCADE', 'SET NULL') OR UPDATE_RULE IN ('CASCADE', 'SET NULL')
+"""
 _REFERENCES = """
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME
   FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_NAME IS NOT NULL
@@ -94,8 +99,17 @@ def families(connection: Any) -> dict[TableName, TableName]:
 
     Contains every table that has a foreign key or is referenced by one.
     """
+    return _families(_references(connection))
+
+
+def cascading_families(connection: Any) -> dict[TableName, TableName]:
+    """Return as `families`, by those foreign keys only by which a change of a row changes rows of another table."""
+    return _families((TableName(*row[:2]), TableName(*row[2:])) for row in rows(connection, _CASCADES))
+
+
+def _families(references: Iterable[tuple[TableName, TableName]]) -> dict[TableName, TableName]:
     found: dict[TableName, TableName] = {}
-    for child, parent in _references(connection):
+    for child, parent in references:
         one, other = found.setdefault(child, child), found.setdefault(parent, parent)
         joined = [name for name, family in found.items() if family in (one, other)]
         found.update(dict.fromkeys(joined, min(one, other)))

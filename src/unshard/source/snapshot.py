@@ -43,6 +43,9 @@ _SINCE = {
     Flavour.MARIADB: (
         ("max_statement_time", "0", (10, 1, 1)),
         ("system_versioning_asof", "DEFAULT", (10, 3, 4)),  # current rows, whatever the server's global setting is
+        ("idle_transaction_timeout", "0", (10, 3, 0)),
+        ("idle_readonly_transaction_timeout", "0", (10, 3, 0)),
+        ("idle_write_transaction_timeout", "0", (10, 3, 0)),
     ),
     Flavour.MYSQL: (
         ("max_execution_time", "0", (5, 7, 8)),
@@ -57,7 +60,7 @@ def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
     """Return a connection for dumping: UTC, REPEATABLE READ and an empty sql_mode, whatever the user's variables are.
 
     With an empty sql_mode, SHOW CREATE TABLE uses backticks and CHAR values have no padding, as in the binlog. Limits
-    on the time of statements and on idle streams are lifted for this session.
+    on the time of statements, on idle streams and on idle transactions are lifted for this session.
     """
     connection = connect(endpoint, "source", text=text, patience_seconds=READ_SECONDS)
     settings = {
@@ -90,6 +93,18 @@ def start_snapshot(connection: Any) -> None:
     ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
 
+def tells_positions(connection: Any) -> bool:
+    """Return whether a snapshot on this server has just the transactions before the position that it tells.
+
+    Only a MariaDB tells one. With `binlog_optimize_thread_scheduling=OFF` the position moves for a whole group of
+    commits, whose rows become visible one transaction after the other: of 1,664 snapshots beside 16 writers, 82 lacked
+    transactions that lay before their position. Raises MySQLdb.Error.
+    """
+    if identify(connection).flavour is not Flavour.MARIADB:
+        return False
+    return ask(connection, "SELECT @@global.binlog_optimize_thread_scheduling") == [["1"]]
+
+
 def snapshots_apart_from_xa(
     snapshots: Sequence[Any],
     plain: Any,
@@ -99,8 +114,8 @@ def snapshots_apart_from_xa(
     """Start a snapshot on MariaDB connections while no XA COMMIT is in progress.
 
     Return its location, and how many of the connections have it, the first ones: all of them, whose snapshots have one
-    position, or one where transactions are committed so often that their positions differed `_MOST_TRIES` times. The
-    other connections then have no snapshot.
+    position, or one where transactions are committed so often that their positions differed `_MOST_TRIES` times, or for
+    half of `patience`. The other connections then have no snapshot.
 
     The server writes XA COMMIT to the binlog first and makes the rows visible afterwards, so a snapshot taken in
     between has a location after rows that it does not contain. Therefore no XA COMMIT may begin while the snapshot is
@@ -108,7 +123,8 @@ def snapshots_apart_from_xa(
     `grace` seconds after it. Tries again for `patience` seconds. `plain` is another connection to the same server.
     Raises DumpError DUMP-011 if the source is never that quiet, DUMP-013, SourceError SOURCE-020.
     """
-    deadline = time.monotonic() + patience
+    begun_at = time.monotonic()
+    deadline = begun_at + patience
     tries = 0
     while True:
         with _turn(plain) as alone:
@@ -119,7 +135,7 @@ def snapshots_apart_from_xa(
         position, ended = reads[0][0], reads[-1][1]
         if any(other != position for other, _ in reads):
             tries += 1
-            if tries == _MOST_TRIES:
+            if tries == _MOST_TRIES or time.monotonic() >= begun_at + patience / 2:
                 for one in snapshots[1:]:
                     ask(one, "ROLLBACK")
                 snapshots = snapshots[:1]

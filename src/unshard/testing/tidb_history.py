@@ -184,11 +184,13 @@ def changed(history: Iterable[Version]) -> Iterator[Version]:
     return (version for version in history if version.image != version.before)
 
 
-def walks(history: Iterable[Version], states: Sequence[Image | None], *, copied: bool = False) -> str:
+def walks(history: Sequence[Version], states: Sequence[Image | None], *, copied: bool = False) -> str:
     """Return why these versions of a row don't match its changes upstream, each applied once; empty if they do.
 
     `states` are the row after each change, None for a DELETE. A version may cover several successive changes, a change
-    has at most one version, and the last version is the last state. With `copied`, the first version may be the row as
+    has at most one version, and the last version is the last state. A version without a change is a row that was
+    written as it was: behind a DDL that adds a column, a DELETE and an INSERT of one transaction may leave it so. With
+    `copied`, the first version may be the row as
     a copy found it at any moment; earlier changes then have no version.
     """
     place, last = 0, None
@@ -200,8 +202,9 @@ def walks(history: Iterable[Version], states: Sequence[Image | None], *, copied:
         elif not (copied and number == 0):
             what = "applied again" if last in (None, *states[:place]) else "from nowhere"
             return f"{what}: {last}, at {version.transaction.committed}; next upstream: {list(states[place:][:3])}"
-    if states and last != states[-1] and not (copied and not place):
-        return f"missing: upstream it is {states[-1]} in the end, here {last}"
+    end = history[-1].image if history else last
+    if states and end != states[-1] and not (copied and not place):
+        return f"missing: upstream it is {states[-1]} in the end, here {end}"
     return ""
 
 

@@ -40,7 +40,7 @@ class Crossing(NamedTuple):
 
 def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
     """Return the followed tables that a statement changes, without names that a RENAME uses only in between."""
-    if parsed.kind is StatementKind.TEMPORARY_TABLE:
+    if parsed.kind in (StatementKind.TEMPORARY_TABLE, StatementKind.SEQUENCE):
         return frozenset()
     names = set(parsed.tables)
     if parsed.kind is StatementKind.RENAME_TABLE:
