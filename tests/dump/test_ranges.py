@@ -23,6 +23,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
+from unshard.source import snapshot
 from unshard.source.snapshot import ask, open_reader, snapshots_apart_from_xa
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -111,6 +112,14 @@ def test_where_that_never_is_one_connection_reads() -> None:
     found, count = snapshots_apart_from_xa((plain, other), plain)
     assert (found.position, count) == (Position("b.000001", 40), 1)
     assert "ROLLBACK" in other.statements[-1]
+
+
+def test_one_connection_reads_before_the_patience_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try may take seconds, on a busy server or behind the snapshots of other tasks."""
+    monkeypatch.setattr(snapshot, "_MOST_TRIES", 10**9)
+    plain, other = scripted(40), scripted(30)
+    found, count = snapshots_apart_from_xa((plain, other), plain, patience=0.2)
+    assert (found.position, count) == (Position("b.000001", 40), 1)
 
 
 @contextmanager

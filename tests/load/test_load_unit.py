@@ -240,6 +240,23 @@ def test_a_damaged_file_is_found_before_it_is_loaded(
     assert target_server.query(f"SELECT COUNT(*) FROM {shop}.t_1") == [(2500,)]
 
 
+def test_another_dump_takes_the_place_of_one_of_which_nothing_is_loaded(
+    make_dump: Dumps, make_load: Loads, shop: str, tmp_path: Path, target_server: MariadbServer
+) -> None:
+    """As a load leaves it that dies before its first piece."""
+    make_dump(shop, rows=100).run()
+    make_load(shop).run()
+    target_server.run(
+        f"UPDATE {shop}_meta.task_lightning_checkpoint_list SET status = 'running'",
+        f"UPDATE {shop}_meta.task_load_chunk SET finished = FALSE, piece = 0, step = 0, done_rows = 0, done_bytes = 0",
+        f"TRUNCATE {shop}.t_1",
+    )
+    shutil.rmtree(tmp_path / "dump")
+    make_dump(shop).run()
+    assert make_load(shop).run().rows == 2500
+    assert target_server.query(f"SELECT COUNT(*) FROM {shop}.t_1") == [(2500,)]
+
+
 def test_another_dump_does_not_go_on_where_the_first_was_loaded(
     make_dump: Dumps, make_load: Loads, shop: str, tmp_path: Path, target_server: MariadbServer
 ) -> None:
