@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import threading
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -78,6 +81,24 @@ def test_nothing_is_left_where_the_disk_refuses_a_file(
     assert caught.value.code == "DUMP-009"
     assert "No space left" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("written", [0, 30_000, 300_000])
+def test_no_file_stays_open_where_the_disk_is_full(written: int, tmp_path: Path) -> None:
+    """The room of an unlinked file is free only once it is closed."""
+    table = Table(TableName("s", "t"), (Column("v", "varbinary", "varbinary(100)", length=100),))
+    rows = [pa.record_batch([pa.array([os.urandom(100) for _ in range(10_000)], pa.binary())], ["v"])] * 3
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (written, before[1]))
+    try:
+        with pytest.raises(DumpError, match="DUMP-009"):
+            write_files(tmp_path, table, rows, FileLimits("parquet", 20_000, 1 << 30, 1000))
+        there = [os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if entry.is_symlink()]
+        assert [name for name in there if name.startswith(str(tmp_path))] == []
+        assert list(tmp_path.iterdir()) == []
+        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("close")]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_nothing_is_left_where_the_source_fails_while_a_file_is_closed(

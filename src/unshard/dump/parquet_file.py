@@ -22,8 +22,9 @@ class ParquetFile:
     suffix = "parquet"
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._sink = pa.OSFile(str(path), "wb")
         self._writer = pq.ParquetWriter(
-            path,
+            self._sink,
             schema,
             compression="zstd",
             compression_level=1,
@@ -54,12 +55,18 @@ class ParquetFile:
         return self._path.stat().st_size + self._pending_bytes
 
     def close(self) -> None:
-        """Write the pending rows and the footer. A file without rows still has its footer."""
-        self._flush(self._write)
-        self._wait()
-        if self._thread is not None:
-            self._thread.shutdown()
-        self._writer.close()
+        """Write the pending rows and the footer. A file without rows still has its footer.
+
+        Nothing of the file stays open, also where the disk refuses.
+        """
+        try:
+            self._flush(self._write)
+            self._wait()
+            self._writer.close()
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+            self._sink.close()
 
     def _flush(self, write: Callable[[pa.Table], None]) -> None:
         if self._pending:
