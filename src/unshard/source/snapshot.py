@@ -102,7 +102,8 @@ def tells_positions(connection: Any) -> bool:
     """
     if identify(connection).flavour is not Flavour.MARIADB:
         return False
-    return ask(connection, "SELECT @@global.binlog_optimize_thread_scheduling") == [["1"]]
+    found = ask(connection, "SHOW GLOBAL VARIABLES LIKE 'binlog_optimize_thread_scheduling'")
+    return all(value == "ON" for _, value in found)  # later servers, which deprecate it, may not have it
 
 
 def snapshots_apart_from_xa(
