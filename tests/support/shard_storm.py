@@ -78,7 +78,9 @@ class Storm:
         return hosts.told
 
     def _do(self, step: Step) -> None:
-        connection = self.sources[step.source].connection()
+        server = self.sources[step.source]
+        connection = server.connection()
+        session = connection.thread_id()
         with connection.cursor() as cursor:
             for text in step.statements:
                 try:
@@ -87,6 +89,9 @@ class Storm:
                     error.add_note(text)
                     raise
         connection.close()
+        if any(text.startswith("XA PREPARE") for text in step.statements):  # until then it is this session's alone
+            asked = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {session}"
+            wait_until(lambda: not server.query(asked), "the session is gone")
 
     def _held(self) -> int:
         ((count,),) = self.target.query(f"SELECT COUNT(*) FROM `meta_{self.name}`.`{self.name}_syncer_sharding_meta`")

@@ -13,9 +13,10 @@ from unshard.binlog.images import PartialImages, Present
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.batch.plan import TablePlan
+from unshard.sync.batch.excluded_changes import LeftOutRows
+from unshard.sync.batch.plan import ConflictKey, TablePlan
 from unshard.sync.batch.row_counts import LedgerReport, RowCounts, Seen, balance
-from unshard.sync.changes.filter import filter_rows
+from unshard.sync.changes.filter import filter_rows, hidden_targets
 from unshard.sync.planning.target_plan import plan_target
 
 COLUMNS = (Column("id", "bigint", "bigint(20)", nullable=False), Column("v", "int", "int(11)"))
@@ -112,6 +113,20 @@ def test_images_that_lack_columns_tell_which() -> None:
     assert kept is whole
     deleted = PartialImages(TABLE, Present(frozenset({0}), None), COLUMNS[:1], ROWS.slice(3, 1).select([0, 1, 2]), 4)
     assert filter_rows([(plan(Without("expression-filter.v", 1, ("v",))), deleted)])[0] == []
+
+
+@pytest.mark.parametrize(
+    ("left_out", "hidden"),
+    [((1,), {3}), ((0,), set()), ((2,), set()), ((3,), set()), ((0, 1, 2), set()), ((1, 2), {3})],
+)
+def test_an_update_that_is_left_out_hides_what_its_row_has(left_out: tuple[int, ...], hidden: set[int]) -> None:
+    """Of a table with several unique keys, where the row has other changes."""
+    rule = LeftOutRows(tuple((seq, seq) for seq in left_out))
+    tied = replace(plan(rule), target=replace(plan().target, id=3, ties=(ConflictKey(("v",), (0,), ("exact",)),)))
+    given: list[tuple[TablePlan, Any]] = [(tied, ROWS.slice(0, 3)), (tied, ROWS.slice(3))]
+    assert hidden_targets(given, filter_rows(given)[0]) == hidden
+    free = [(plan(rule), images) for _, images in given]
+    assert hidden_targets(free, filter_rows(free)[0]) == set()
 
 
 def test_a_rule_that_parts_an_update_is_found_out() -> None:

@@ -128,6 +128,21 @@ def test_only_what_is_written_alike_comes_together() -> None:
     assert sorted(numbers) == [[0, 1, 3], [2, 5, 9], [4], [6], [7], [8]]
 
 
+@pytest.mark.parametrize("by_condition", [True, False])
+def test_images_of_a_table_stay_together_where_a_change_depends_on_others(by_condition: bool) -> None:
+    """As those of a re-sync, whose batch lies in several stretches of the log."""
+    long: list[tuple[int, int, int, str | None]] = [(Op.INSERT, n, n, "x" * 100) for n in range(12_000)]
+    first, other = (TABLES[number] for number in ((2, 5) if by_condition else (0, 1)))
+    if by_condition:
+        first, other = (replace(one, target=replace(one.target, locked_upserts=False)) for one in (first, other))
+        assert first.target.by_condition
+    else:
+        first, other = (replace(one, kept=frozenset({"op"})) for one in (first, other))
+    stretches = [(first, long), (other, long[:1]), (first, long[:1]), (other, long), (first, long)]
+    found = [one.numbers for one in gather((table, images(table, rows), None) for table, rows in stretches)]
+    assert sorted(found) == [[first.id] * 3, [other.id] * 2]
+
+
 def test_large_ones_stay_alone() -> None:
     long: list[tuple[int, int, int, str | None]] = [(Op.INSERT, n, n, "x" * 100) for n in range(12_000)]
     short = long[:1]

@@ -180,3 +180,23 @@ def test_a_refusal_stops_at_once(kept: KeptWriter) -> None:
     with pytest.raises(TargetError, match="TARGET-004") as caught:
         on_target(kept, operation, WHERE)
     assert (len(calls), caught.value.where.source) == (1, "s1")
+
+
+def test_a_server_that_has_become_read_only_is_connected_to_anew(server: MariadbServer, kept: KeptWriter) -> None:
+    """Another server may have taken over its address."""
+    before = rows(kept.get(), "SELECT CONNECTION_ID()")[0][0]
+    server.run("SET GLOBAL read_only = ON")
+    tried: list[Any] = []
+
+    def operation(connection: Any) -> int:
+        tried.append(rows(connection, "SELECT CONNECTION_ID()")[0][0])
+        if len(tried) == 2:
+            server.run("SET GLOBAL read_only = OFF")
+        return add(connection, 1)
+
+    try:
+        assert on_target(kept, operation, WHERE) == tried[-1]
+    finally:
+        server.run("SET GLOBAL read_only = OFF")
+    assert tried[0] == before != tried[1]
+    assert counts(server) == [1, 0]

@@ -103,15 +103,13 @@ class DeferredKeys:
     def defer(self, connection: Any, table: TableName, size: int) -> None:
         """Drop the secondary keys of an empty table that the task has just created, once they are recorded.
 
-        `size`: the bytes of the files that are loaded into it. A small table keeps its keys. What was recorded of an
-        earlier table of this name is deleted. A table that has a row by now keeps its keys: another source may have
-        loaded all of its rows into it, and would not add them.
+        `size`: the bytes of the files that are loaded into it. A small table keeps its keys. A table that has a row by
+        now keeps them too: another source may have loaded all of its rows into it, and would not add them.
         """
+        if size < DEFERRED_BYTES:
+            return
         with self._alone(connection, table):
-            self._forget(connection, table)
-            keys = (
-                keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1]) if size >= DEFERRED_BYTES else {}
-            )
+            keys = keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1])
             if not keys or rows(connection, f"SELECT 1 FROM {table.quoted} LIMIT 1"):
                 return
             self._forget(connection, table)

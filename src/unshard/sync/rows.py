@@ -50,7 +50,8 @@ class RowBatches:
         if tables:
             progress.meter.doing = "batch"
             safe = self._is_safe(work, tables)
-            plan = self.planner.plan(work, tables, store.epoch, store.batch_id + 1, safe=safe)
+            whole = any(work.holds(one.position) for one in self.operators)
+            plan = self.planner.plan(work, tables, store.epoch, store.batch_id + 1, safe=safe, whole=whole)
             plan = leave_out(plan, work, self.operators, store, self.rules.held)
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             refuse_ahead(plan)
@@ -128,8 +129,7 @@ class RowBatches:
         except (SyncError, TargetError) as error:
             if not error.retryable or work.log_range.partial_images:
                 raise
-            self.planner.refuse_safe_mode(plan.tables)
-            account = self.applied(replace(plan, safe=True), work)
+            account = self.applied(self.planner.in_safe_mode(plan), work)
         self.progress.in_hand = None
         self.progress.store.owe(account)
         if work.xid:

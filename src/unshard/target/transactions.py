@@ -61,7 +61,8 @@ def on_target(
 ) -> T:
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
-    A transaction that the server gave up is rolled back and its connection stays; a connection in doubt is dropped.
+    A transaction that the server gave up is rolled back and its connection stays; a connection in doubt is dropped, and
+    one to a server that has become read-only: another server may have taken over its address.
     `tell` is called with a text for each failure that is followed by another attempt. After a lock wait, sessions that
     are silent in a transaction on tables of our `schema` are ended.
 
@@ -119,7 +120,7 @@ def _again(error: Exception) -> bool:
 
 
 def _undo(kept: Connection, error: MySQLdb.Error) -> None:
-    if not ends_connection(error):
+    if not ends_connection(error) and failure_of(error) is not Failure.READ_ONLY:
         with suppress(MySQLdb.Error):
             kept.get().query(b"ROLLBACK")
             return

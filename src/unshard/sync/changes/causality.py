@@ -154,12 +154,16 @@ def folded(values: Any) -> Any:
     return values
 
 
-def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
-    """Step *causality*: return the ties of each table's rows; None where the table needs none."""
+def tie_rows(plan: BatchPlan, images: Sequence[Images], hidden: frozenset[int] = frozenset()) -> list[Ties | None]:
+    """Step *causality*: return the ties of each table's rows.
+
+    None where the table needs none, and for the targets `hidden`, whose images don't show all values that a row had:
+    all of their changes keep the order of the log then.
+    """
     found: list[Ties | None] = [None] * len(images)
     tied: dict[int, list[int]] = {}
     for place, (table, batch) in enumerate(images):
-        if table.target.tied and isinstance(batch, pa.RecordBatch):
+        if table.target.tied and table.target.id not in hidden and isinstance(batch, pa.RecordBatch):
             tied.setdefault(table.target.id, []).append(place)
     for places in tied.values():
         batches = [(table, batch) for table, batch in (images[place] for place in places)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.binlog.images import PartialImages
-from unshard.model.change import Op
+from unshard.kernels.literals import hash_of, render
+from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.sync.batch.plan import TablePlan
 from unshard.sync.batch.row_counts import Filtered
 from unshard.transform.row_filter import RowFilter
@@ -33,6 +35,39 @@ def filter_rows(
         if not table.filters or len(_batch(found)):
             kept.append((table, found))
     return kept, dict(filtered)
+
+
+def hidden_targets(
+    given: Sequence[tuple[TablePlan, pa.RecordBatch | PartialImages]],
+    kept: Sequence[tuple[TablePlan, pa.RecordBatch | PartialImages]],
+) -> frozenset[int]:
+    """Return the targets with several unique keys whose images no longer show all values that a row had. Pure.
+
+    `kept` are the images that `filter_rows` has kept of `given`. Where an UPDATE of a row is left out and another
+    change of the row is not, the target's row has values that no image shows, and another row may take them over.
+    Images that lack columns don't count: their changes keep the order of the log anyway.
+    """
+    there: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
+    for table, images in kept:
+        there[table.id] += [images] if isinstance(images, pa.RecordBatch) else []
+    hidden = set[int]()
+    for table, images in given:
+        own = there[table.id] if table.target.tied and table.filters else []
+        if own and isinstance(images, pa.RecordBatch):
+            batch, seqs = images, pa.chunked_array([one.column(1) for one in own])
+            updates = pc.is_in(batch.column(0), pa.array([Op.UPDATE_BEFORE, Op.UPDATE_AFTER], pa.int8()))
+            lost = batch.filter(pc.and_(updates, pc.invert(pc.is_in(batch.column(1), seqs.combine_chunks()))))
+            if len(lost) and any(np.isin(_identities(table, lost), _identities(table, one)).any() for one in own):
+                hidden.add(table.target.id)
+    return frozenset(hidden)
+
+
+def _identities(table: TablePlan, images: pa.RecordBatch) -> np.ndarray:
+    """Return a hash of each image's identity. Rows may share one by chance."""
+    names = [column.name for column in table.table.columns]
+    values = [images.column(len(IMAGE_FIELDS) + names.index(name)) for name in table.table.identity]
+    found: np.ndarray = hash_of(render(values, [b","] * len(values), b""))
+    return found
 
 
 def _ask(

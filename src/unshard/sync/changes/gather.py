@@ -19,7 +19,10 @@ from unshard.sync.changes.decode import Images
 from unshard.sync.changes.encode import Ties, encode
 
 ENOUGH_BYTES = 1 << 20
-"""Images of this many bytes are not joined with more: memory holds both copies, and the call costs little then."""
+"""Images of this many bytes are not joined with more: memory holds both copies, and the call costs little then.
+
+Those of a table whose changes are written by what the batch does to the row before or after are joined all the same.
+"""
 
 
 @dataclass(slots=True)
@@ -77,18 +80,26 @@ class Gathered:
 
 
 def gather(images: Iterable[tuple[TablePlan, pa.RecordBatch, Ties | None]]) -> Iterator[Gathered]:
-    """Yield all of the images; those of one table stay together, in their order. Pure."""
-    open_ones: dict[int, Gathered] = {}
+    """Yield all of the images; those of one table stay in their order. Pure.
+
+    A batch that lies in several stretches of the log has a table's images in as many record batches. They stay together
+    where a change depends on others of its row (`encode.first_is_insert`).
+    """
+    open_ones: dict[tuple[int, bool], list[Gathered]] = {}
     for plan, batch, ties in images:
         size = batch.get_total_buffer_size()
-        held = open_ones.get(plan.target.id)
-        if held is not None and (size >= ENOUGH_BYTES or not held.takes(plan, batch, ties)):
-            yield open_ones.pop(plan.target.id)
-            held = None
-        if held is None:
-            held = open_ones[plan.target.id] = Gathered(plan)
-        held.add(plan, batch, ties, size)
-    yield from open_ones.values()
+        whole = bool(plan.kept) or plan.target.by_condition
+        held = open_ones.setdefault((plan.target.id, whole), [])
+        one = next((one for one in held if plan.id in one.numbers), None) if whole else None
+        if one is None and held and size < ENOUGH_BYTES and held[-1].takes(plan, batch, ties):
+            one = held[-1]
+        if one is None:
+            if held and not whole:
+                yield held.pop()
+            one = Gathered(plan)
+            held.append(one)
+        one.add(plan, batch, ties, size)
+    yield from (one for held in open_ones.values() for one in held)
 
 
 def encode_changes(

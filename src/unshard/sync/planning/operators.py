@@ -57,7 +57,7 @@ def leave_out(
     if not meant:
         return plan
     done = meant.keys() - _needed_again(work, operators, held)
-    store.used = {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
+    store.used |= {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
     return replace(plan, tables=_filtered(plan.tables, LeftOutRows(_all(meant))), operators=tuple(meant))
 
 
@@ -83,7 +83,7 @@ def take_up(
     kept = RowsRecord.of(batch)
     plan = replace(plan, stages=kept.stages, operators=kept.operators)
     later = _needed_again(work, operators, held)
-    store.used = {number: "left out" for number in plan.operators if number not in later}
+    store.used |= {number: "left out" for number in plan.operators if number not in later}
     meant = _meant(plan, work, (one for one in operators if one.number not in plan.operators))
     if not meant:
         return plan

@@ -60,14 +60,25 @@ class Planner:
     alterations: ToldAlterations | None = None
 
     def plan(
-        self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
+        self,
+        work: TransactionRows,
+        tables: tuple[TablePlan, ...],
+        epoch: int,
+        batch_id: int,
+        *,
+        safe: bool = False,
+        whole: bool = False,
     ) -> BatchPlan:
-        """Return the plan of a new batch over all of `work`."""
+        """Return the plan of a new batch over all of `work`.
+
+        `whole`: the log is not cut into a range for each task. Changes that are excluded by their numbers need that, as
+        each range has numbers of its own, and a process that takes the batch up plans it with one range.
+        """
         if self.alterations is not None:
             self.alterations.tell(tables)
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
-        shuffled = shuffled and self.shape.multiple_rows and may_be_shuffled(tables)
+        shuffled = shuffled and not whole and self.shape.multiple_rows and may_be_shuffled(tables)
         if self._is_small(size):
             shape = replace(self.shape, partitions=1)
         else:
@@ -131,6 +142,14 @@ class Planner:
             here=self._is_small(size) and shape.partitions == 1 and not sliced,
         )
 
+    def in_safe_mode(self, plan: BatchPlan) -> BatchPlan:
+        """Return a batch for its second attempt, which meets changes that the first one has applied.
+
+        Raises as `refuse_safe_mode`.
+        """
+        self.refuse_safe_mode(plan.tables)
+        return as_safe(plan)
+
     def refuse_safe_mode(self, tables: tuple[TablePlan, ...]) -> None:
         """Raise SyncError SYNC-040 or SYNC-077 for tables of which safe mode may remove rows."""
         _refuse_families(tables, self.source)
@@ -175,6 +194,11 @@ def written_as(plan: TablePlan, shape: BatchShape, *, safe: bool) -> TablePlan:
     if safe:  # a REPLACE makes the row anew
         return in_order(replace(plan, kept=frozenset()))
     return plan if shape.multiple_rows else whole_updates(plan)
+
+
+def as_safe(plan: BatchPlan) -> BatchPlan:
+    """Return the plan of a batch as it is written in safe mode."""
+    return replace(plan, safe=True, tables=tuple(written_as(table, plan.shape, safe=True) for table in plan.tables))
 
 
 def whole_updates(plan: TablePlan) -> TablePlan:

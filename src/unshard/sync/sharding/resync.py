@@ -107,7 +107,7 @@ class Resyncer:
         where = Where(source=self.source, position=str(rows.begin))
         partial = rows.log_range.partial_images
         check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=partial)
-        plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe)
+        plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe, whole=True)
         plan = self.moved.without(leave_out(plan, rows, operators, store, self._held(after)))
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
         refuse_ahead(plan)

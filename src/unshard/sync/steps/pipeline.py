@@ -60,10 +60,13 @@ def before_exchange(
     images, seen, opaque = _decoded(plan, pieces)
     done("decode")
     filtered: Filtered = {}
+    hidden = frozenset[int]()
     if any(table.filters for table, _ in images):
-        from unshard.sync.changes.filter import filter_rows
+        from unshard.sync.changes.filter import filter_rows, hidden_targets
 
-        images, filtered = filter_rows(images)
+        given = images
+        images, filtered = filter_rows(given)
+        hidden = hidden_targets(given, images) if filtered else hidden
     if opaque:
         from unshard.sync.changes.documents import refuse_documents
 
@@ -83,7 +86,7 @@ def before_exchange(
     if any(table.target.tied for table, _ in images):
         from unshard.sync.changes.causality import tie_rows
 
-        ties = tie_rows(plan, images)
+        ties = tie_rows(plan, images, hidden)
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
