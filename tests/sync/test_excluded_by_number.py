@@ -12,7 +12,7 @@ import pytest
 from support.log_to_target import SOURCE, Carrier, _own
 from unshard.model.position import Location, Position
 from unshard.sync.batch.plan import BatchPlan, BatchShape
-from unshard.sync.batch.stored_plan import record_of
+from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.operators import as_kept, leave_out
 from unshard.sync.planning.planner import Planner
@@ -100,7 +100,7 @@ def test_a_batch_from_which_changes_are_excluded_is_not_cut(
     plan = planner.plan(work, tables, carrier.claim.epoch, 1, whole=True)
     assert not plan.shuffled
     plan = without(plan, work, places[25])
-    kept = planning.RowsRecord.of(opened(carrier, plan))
+    kept = RowsRecord.of(opened(carrier, plan))
     again = planner.plan_again(work, as_kept(tables, kept), carrier.claim.epoch, 1, kept)
     _own(again)
     _own(replace(plan, epoch=again.epoch))
