@@ -9,6 +9,12 @@ SYNC: dict[str, CatalogueEntry] = {
         "another process has taken this source over; this one stopped before writing anything more",
         "run a task only once at a time; the process that started last owns the source",
     ),
+    "SYNC-079": CatalogueEntry(
+        "the target has lost commits of this process that it had confirmed; nothing was written after that",
+        "start again: Unshard goes on from what the target has now, and applies again what it has lost. A target loses"
+        " commits when it fails over to a replica that lagged behind, or in a power cut if it does not write each one"
+        " to its disk (`innodb_flush_log_at_trx_commit = 1`)",
+    ),
     "SYNC-002": CatalogueEntry(
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",

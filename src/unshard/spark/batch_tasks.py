@@ -76,9 +76,9 @@ def apply_partition(plan: BatchPlan, changes: pa.Table) -> LedgerReport:
     rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
-        ledger, _ = after_exchange(
+        ledger, chunks = after_exchange(
             _of_attempt(plan), part, rows, pacer_of(plan.rows_per_second / plan.shape.partitions)
         )
-        return LedgerReport(part, seen, ledger, {})
+        return LedgerReport(part, seen, ledger, {}, chunks={part: chunks} if len(rows) else {})
     except UnshardError as error:
         return LedgerReport(part, Seen(), {}, {}, error.to_dict())

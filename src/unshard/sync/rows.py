@@ -10,7 +10,7 @@ from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.log import fields, logger
 from unshard.model.position import Location
 from unshard.sync.batch.plan import BatchPlan, TablePlan
-from unshard.sync.batch.row_counts import Account, LedgerReport, balance
+from unshard.sync.batch.row_counts import Account, LedgerReport, applied_chunks, balance
 from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
@@ -170,6 +170,7 @@ class RowBatches:
             log = logger("sync", source=self.progress.source, binlog=str(where.position))
             log.warning("times were clamped", values=len(clamped), one_of_them=clamped[0].key, table=clamped[0].target)
         self.progress.store.clamped += clamped
+        self.progress.store.chunks = sum(applied_chunks(reports).values()) if plan.receipts else None
         self.progress.store.keys += tuple(keys for report in reports for keys in report.seen.keys)
         counts = {"transactions": work.log_range.transactions, "size": work.size}
         self.progress.meter.applied(account, work.log_range.last_timestamp, time.monotonic(), **counts)

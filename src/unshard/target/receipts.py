@@ -30,6 +30,8 @@ from unshard.target.meta import MetaTables
 from unshard.target.transactions import upsert
 
 FENCED_OUT = "SYNC-001"
+OLDER = "SYNC-079"
+"""The target has lost commits that it had confirmed, in a fail-over or a power cut."""
 OLD_ORDER = "SYNC-071"
 FIRST_EPOCH = "FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000)"
 """The first epoch of a source, in milliseconds since 1970.
@@ -167,12 +169,18 @@ def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
 
 
 def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch: OpenBatch, partitions: int) -> None:
-    """Write the plan and reset every partition's receipt. Raises SyncError SYNC-001 if another driver has claimed."""
+    """Write the plan and reset every partition's receipt.
+
+    Raises SyncError SYNC-001 if another driver has claimed, SYNC-079 if the batch before is not the last one that the
+    target has, or is not closed there.
+    """
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute(
             f"UPDATE {meta.batch} SET batch_id = %s, begin_name = %s, begin_pos = %s, end_name = %s, end_pos = %s,"
-            " plan = %s, state = 'open' WHERE source = %s AND epoch = %s",
+            " plan = %s, state = 'open' WHERE source = %s AND epoch = %s"
+            " AND (batch_id = %s AND (state = 'done' OR plan LIKE '%%\"handed_on\": true%%')"
+            " OR batch_id = %s AND state = 'open')",
             (
                 batch.batch_id,
                 batch.begin.file,
@@ -182,9 +190,11 @@ def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch
                 json.dumps(batch.plan),
                 source,
                 epoch,
+                batch.batch_id - 1,
+                batch.batch_id,  # an attempt whose answer was lost has opened it
             ),
         )
-        _own_or_rollback(cursor, source)
+        _own_or_rollback(cursor, source, meta, epoch)
         cursor.executemany(
             f"REPLACE INTO {meta.partition} (source, part, epoch, batch_id, chunk, step) VALUES (%s, %s, %s, %s, 0, 0)",
             [(source, part, epoch, batch.batch_id) for part in range(partitions)],
@@ -193,13 +203,16 @@ def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch
 
 
 def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_id: int, plan: dict[str, Any]) -> None:
-    """Replace the plan of the open batch. Raises SyncError SYNC-001 where another driver has claimed."""
+    """Replace the plan of the open batch.
+
+    Raises SyncError SYNC-001 where another driver has claimed, SYNC-079 where the target does not have the batch open.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {meta.batch} SET plan = %s WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
             (json.dumps(plan), source, epoch, batch_id),
         )
-        _own_or_rollback(cursor, source)
+        _own_or_rollback(cursor, source, meta, epoch)
 
 
 def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None:
@@ -218,23 +231,30 @@ def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None
     return plan
 
 
-def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int) -> None:
-    """Close the batch; the caller's transaction moves the checkpoint too. Raises SyncError SYNC-001 for a zombie."""
+def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int, chunks: int | None = None) -> None:
+    """Close the batch; the caller's transaction moves the checkpoint too.
+
+    `chunks`: how many of them all partitions have applied, where that is known. Raises SyncError SYNC-001 for a zombie,
+    SYNC-079 where the receipts tell of fewer, or the target does not have the batch open.
+    """
+    told = f" AND %s = (SELECT COALESCE(SUM(chunk), 0) FROM {meta.partition} WHERE source = %s AND batch_id = %s)"
     cursor.execute(
         f"UPDATE {meta.batch} SET state = 'done', plan = '{{}}'"
-        " WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
-        (source, epoch, batch_id),
+        " WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'" + (told if chunks is not None else ""),
+        (source, epoch, batch_id, *((chunks, source, batch_id) if chunks is not None else ())),
     )
-    _own_or_rollback(cursor, source)
+    _own_or_rollback(cursor, source, meta, epoch)
 
 
-def hold(cursor: Any, meta: MetaTables, source: str, epoch: int) -> None:
+def hold(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int | None = None) -> None:
     """Check that this driver still owns the source, and lock that until the caller's transaction ends.
 
-    Raises SyncError SYNC-001 where it does not.
+    `batch_id`: the last batch that it has opened. Raises SyncError SYNC-001 where it does not, SYNC-079 where the
+    target has another last batch.
     """
-    cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch WHERE source = %s AND epoch = %s", (source, epoch))
-    _own_or_rollback(cursor, source)
+    last = "" if batch_id is None else f" AND batch_id = {batch_id}"
+    cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch WHERE source = %s AND epoch = %s{last}", (source, epoch))
+    _own_or_rollback(cursor, source, meta, epoch)
 
 
 def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
@@ -245,17 +265,20 @@ def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
 
 
 def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> Applied:
-    """Return how far the partition is in this batch. Raises SyncError SYNC-001 for a zombie."""
+    """Return how far the partition is in this batch.
+
+    Raises SyncError SYNC-001 for a zombie, SYNC-079 where the target does not know the batch any more.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT chunk, step FROM {meta.partition}"
-            " WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
-            (source, part, epoch, batch_id),
+            f"SELECT chunk, step, epoch, batch_id FROM {meta.partition} WHERE source = %s AND part = %s", (source, part)
         )
-        found = cursor.fetchone()
-    if found is None:
+        chunk, step, claimed, last = cursor.fetchone() or (0, 0, epoch, 0)
+    if claimed != epoch:
         raise _fenced_out(source)
-    return Applied(int(found[0]), int(found[1]))
+    if last != batch_id:
+        raise SyncError(OLDER, Where(source=source), cause=f"partition {part} is in batch {last} there")
+    return Applied(int(chunk), int(step))
 
 
 def advance_statement(
@@ -289,10 +312,16 @@ def note_trouble(
         )
 
 
-def _own_or_rollback(cursor: Any, source: str) -> None:
-    if cursor.rowcount != 1:
-        cursor.execute("ROLLBACK")
+def _own_or_rollback(cursor: Any, source: str, meta: MetaTables, epoch: int) -> None:
+    """Roll back and raise where the last statement has not changed the source's row."""
+    if cursor.rowcount == 1:
+        return
+    cursor.execute("ROLLBACK")
+    cursor.execute(f"SELECT batch_id, state FROM {meta.batch} WHERE source = %s AND epoch = %s", (source, epoch))
+    found = cursor.fetchone()
+    if found is None:
         raise _fenced_out(source)
+    raise SyncError(OLDER, Where(source=source), cause=f"its last batch is {found[0]}, which is {found[1]}")
 
 
 def _fenced_out(source: str) -> SyncError:

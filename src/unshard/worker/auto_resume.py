@@ -48,6 +48,7 @@ WORTH_ANOTHER_TRY = frozenset(
         "RELAY-014",
         "RELAY-021",
         "SYNC-009",
+        "SYNC-079",
         "ENGINE-001",
         "ENGINE-003",
         "ENGINE-009",

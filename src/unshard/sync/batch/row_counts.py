@@ -162,6 +162,15 @@ class LedgerReport:
     chunks: Mapping[int, int] = field(default_factory=dict)
 
 
+def applied_chunks(reports: Iterable[LedgerReport]) -> dict[int, int]:
+    """Return, by partition, how many chunks of the batch are applied. A partition without rows need not be there."""
+    found: dict[int, int] = {}
+    for report in reports:
+        for part, count in report.chunks.items():
+            found[part] = max(found.get(part, 0), count)
+    return found
+
+
 def balance(
     reports: Iterable[LedgerReport], *, shuffled: bool, row_events: int, where: Where
 ) -> tuple[dict[int, RowCounts], Mapping[TableName, int]]:

@@ -55,9 +55,10 @@ class CheckpointStore:
     `epoch` and `batch_id` are set by `claim`. `exact`: whether the checkpoint is written with exactly-once delivery.
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint. `owed`
     are the row counts that the checkpoint's next move adds to the ledger, and `used` the operators that it marks as
-    applied, each with a note. `order` is the master's order by which the source is claimed; None where a human starts
-    the process. `attempts`: how often an operation is tried. Once the target has been given up, one more operation is
-    tried, to record the stop, without a second wait.
+    applied, each with a note. `chunks`: how many chunks of the open batch are applied, once that is known. `order` is
+    the master's order by which the source is claimed; None where a human starts the process. `attempts`: how often an
+    operation is tried. Once the target has been given up, one more operation is tried, to record the stop, without a
+    second wait.
 
     `keys` are the changed keys that the checkpoint's next move stores for continuous validation, `clamped` the clamped
     values that it records. Any thread may set `validates`, which turns the collection of keys on.
@@ -79,6 +80,7 @@ class CheckpointStore:
     clamped: tuple[ClampedValue, ...] = ()
     validates: bool = False
     used: dict[int, str] = field(default_factory=dict)
+    chunks: int | None = None
     attempts: int = ATTEMPTS
     waits: str = ""
     failed: str = ""
@@ -94,7 +96,7 @@ class CheckpointStore:
         reach("sync-claim-before")
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source, self.order))
         reach("sync-claim-after")
-        self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
+        self.epoch, self.batch_id, self.chunks = claimed.epoch, claimed.batch_id, None
         self.on_target(self._wait_for_predecessors)
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
@@ -145,7 +147,7 @@ class CheckpointStore:
         reach("sync-open-before")
         self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
         reach("sync-open-after")
-        self.batch_id = batch.batch_id
+        self.batch_id, self.chunks = batch.batch_id, None
         return self.batch_id
 
     def close(
@@ -170,7 +172,7 @@ class CheckpointStore:
                 if self._is_closed(cursor):
                     cursor.execute("ROLLBACK")
                     return
-                receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
+                receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id, self.chunks)
                 self._save(cursor, end, changed)
                 save_records(cursor, self.meta, self.source, online or {})
                 self._add_to_ledger(cursor, account + self.owed)
@@ -214,7 +216,7 @@ class CheckpointStore:
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
-                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                receipts.hold(cursor, self.meta, self.source, self.epoch, self.batch_id)
                 if not next(attempts) or not self._stands_at(connection, end):
                     self._add_to_ledger(cursor, self.owed)
                 self._save(cursor, end, changed)

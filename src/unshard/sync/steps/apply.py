@@ -19,7 +19,7 @@ from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
 from unshard.sync.changes.merge import Chunk
 from unshard.sync.steps.execute import CHANGED, write_statements
-from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
+from unshard.target.receipts import FENCED_OUT, OLDER, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller, on_target
 from unshard.target.writer import KeptWriter, packet_limit
 
@@ -274,7 +274,7 @@ def _begin(connection: Any, begin: bytes, piece: Chunk, plan: BatchPlan, part: i
         connection.query(b"ROLLBACK")
         done = applied(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
         if done <= before:
-            raise SyncError(FENCED_OUT, _where(plan))
+            raise SyncError(OLDER if done < before else FENCED_OUT, _where(plan))
         return piece.end if done >= after else done.step
     return 0
 

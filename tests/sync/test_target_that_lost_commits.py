@@ -1,0 +1,155 @@
+"""A target that has lost commits which it had confirmed, while the process that made them lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from support.task_runs import TaskFiles, TaskRun
+from unshard.errors import SyncError
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.sync.batch.row_counts import Account
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.target import receipts
+from unshard.target.meta import MetaTables
+from unshard.target.receipts import Applied
+from unshard.testing.compare import assert_equal
+from unshard.testing.mariadb_server import MariadbServer
+
+pytestmark = pytest.mark.server
+
+
+def at(offset: int) -> Location:
+    return Location(Position("b.000001", offset), "")
+
+
+class Kept:
+    """Copies of tables as they were, which replace what the target has later."""
+
+    def __init__(self, target: MariadbServer, schema: str, tables: list[str]) -> None:
+        self.target, self.schema, self.tables = target, schema, tables
+        target.run(f"CREATE DATABASE {schema}")
+        self.names = {table: f"{schema}.k{number}" for number, table in enumerate(tables)}
+        target.run(*(f"CREATE TABLE {name} AS SELECT * FROM {table}" for table, name in self.names.items()))
+
+    def bring_back(self) -> None:
+        with self.target.connection() as connection, connection.cursor() as cursor:
+            cursor.execute("SET foreign_key_checks = 0")
+            cursor.execute("BEGIN")
+            for table, name in self.names.items():
+                cursor.execute(f"DELETE FROM {table}")
+                cursor.execute(f"INSERT INTO {table} SELECT * FROM {name}")
+            cursor.execute("COMMIT")
+
+
+@pytest.fixture
+def store(target_server: MariadbServer, schema: str) -> Iterator[CheckpointStore]:
+    """Of a source whose first batch is closed at 100."""
+    found = CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1")
+    found.claim()
+    found.move(at(4), {})
+    found.open(at(4), at(100), {"kind": "rows"}, 2)
+    apply(target_server, found)
+    found.chunks = 2
+    found.close(at(100), {}, Account())
+    yield found
+    found.drop()
+
+
+def apply(target: MariadbServer, store: CheckpointStore) -> None:
+    """One chunk of each of two partitions."""
+    for part in (0, 1):
+        own = store.meta, "s1", part, store.epoch, store.batch_id
+        target.run(receipts.advance_statement(*own, Applied(0), Applied(1)))
+
+
+def refused(action: str, store: CheckpointStore) -> None:
+    actions: dict[str, Callable[[], object]] = {
+        "open": lambda: store.open(at(200), at(300), {"kind": "rows"}, 2),
+        "close": lambda: store.close(at(200), {}, Account()),
+        "move": lambda: store.move(at(300), {}),
+        "applied": lambda: store.applied(2),
+    }
+    with pytest.raises(SyncError, match="SYNC-079"):
+        actions[action]()
+
+
+def test_a_batch_that_lacks_a_chunk_is_not_closed(target_server: MariadbServer, store: CheckpointStore) -> None:
+    store.open(at(100), at(200), {"kind": "rows"}, 2)
+    apply(target_server, store)
+    target_server.run(f"UPDATE {store.meta.partition} SET chunk = 0 WHERE part = 1")
+    store.chunks = 2
+    refused("close", store)
+    checkpoint = store.checkpoint()
+    assert checkpoint is not None
+    assert checkpoint.location == at(100)
+
+
+@pytest.mark.parametrize("action", ["open", "move"])
+def test_a_batch_that_the_target_lost_is_not_passed_over(
+    action: str, target_server: MariadbServer, store: CheckpointStore, schema: str
+) -> None:
+    kept = Kept(target_server, f"{schema}_kept", [store.meta.batch, store.meta.partition, store.meta.checkpoint])
+    store.open(at(100), at(200), {"kind": "rows"}, 2)
+    apply(target_server, store)
+    store.chunks = 2
+    store.close(at(200), {}, Account())
+    kept.bring_back()
+    refused(action, store)
+
+
+@pytest.mark.parametrize("action", ["close", "applied"])
+def test_a_batch_that_is_not_open_there_any_more(
+    action: str, target_server: MariadbServer, store: CheckpointStore, schema: str
+) -> None:
+    kept = Kept(target_server, f"{schema}_kept", [store.meta.batch, store.meta.partition, store.meta.checkpoint])
+    store.open(at(100), at(200), {"kind": "rows"}, 2)
+    kept.bring_back()
+    refused(action, store)
+
+
+def test_the_close_of_a_batch_that_the_target_lost(
+    target_server: MariadbServer, store: CheckpointStore, schema: str
+) -> None:
+    store.open(at(100), at(200), {"kind": "rows"}, 2)
+    apply(target_server, store)
+    kept = Kept(target_server, f"{schema}_kept", [store.meta.batch, store.meta.partition, store.meta.checkpoint])
+    store.chunks = 2
+    store.close(at(200), {}, Account())
+    kept.bring_back()
+    refused("open", store)
+
+
+@pytest.mark.spark
+def test_the_next_start_applies_again_what_the_target_lost(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    name = TableName(schema, "t")
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v INT)",
+        f"INSERT INTO {schema}.t VALUES (1, 1)",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        source_server.run(f"INSERT INTO {schema}.t VALUES (2, 1)")
+        run.catch_up()
+        asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+        meta = [f"meta_{schema}.{table}" for (table,) in target_server.query(asked, (f"meta_{schema}",))]
+        kept = Kept(target_server, f"{schema}_kept", [str(name), *meta])
+        source_server.run(f"INSERT INTO {schema}.t VALUES (3, 1)", f"UPDATE {schema}.t SET v = 2 WHERE id = 1")
+        run.catch_up()
+        kept.bring_back()
+        source_server.run(f"INSERT INTO {schema}.t VALUES (4, 1)")
+        error = run.error()
+        assert isinstance(error, SyncError)
+        assert error.code == "SYNC-079"
+        run.crew.errors.clear()
+    assert target_server.query(f"SELECT * FROM {schema}.t ORDER BY id") == [(1, 1), (2, 1)]
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    assert_equal([(source_server, name)], (target_server, name))
