@@ -114,6 +114,7 @@ class _Walk:
             stop=stop,
             partial_images=bool(scanner.partial_images),
             unpacked=scanner.unpacked,
+            inside=bool(scanner.inside),
         )
 
     def _committed(self) -> float:

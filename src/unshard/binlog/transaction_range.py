@@ -96,7 +96,8 @@ class TransactionRange:
     `unpacked`: the size of the uncompressed content of compressed events, in addition to the range's own bytes.
     Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction; the last has
     microseconds where the log has them (MySQL 8). `gtids` has the last GTID of each domain and server (MariaDB, in
-    order of commit) or merged intervals (MySQL, `uuid:1-5`).
+    order of commit) or merged intervals (MySQL, `uuid:1-5`). `inside`: the range begins inside a group, behind its
+    CREATE TABLE … SELECT; the GTID of the group is that of the statement, and not among them.
     """
 
     start: int
@@ -110,6 +111,7 @@ class TransactionRange:
     stop: Stop
     partial_images: bool = False
     unpacked: int = 0
+    inside: bool = False
 
     @property
     def size(self) -> int:

@@ -11,7 +11,7 @@ cdef class Scanner:
     cdef readonly unsigned int timestamp, first_timestamp, last_timestamp
     cdef readonly long long transactions, row_events, group_rows, unpacked, group_unpacked
     cdef readonly set tables
-    cdef readonly bint partial_images
+    cdef readonly bint partial_images, inside
 
     cdef const unsigned char[::1] _data
     cdef Bytes _base

@@ -46,7 +46,8 @@ class Scanner:
     After `run` returned, `offset`, `event` and `length` describe the event at which it stopped (not yet walked over).
     `end` is the last boundary between groups. `transactions`, `row_events`, the timestamps (Unix seconds), `tables`,
     `partial_images` (an image lacks columns), `unpacked` (bytes of uncompressed events) and the GTIDs refer to the
-    complete groups before `end`, `group_*` to the open group. The budget counts bytes read and bytes unpacked.
+    complete groups before `end`, `group_*` to the open group. `inside`: the walk began inside a group, whose GTID lies
+    before it. The budget counts bytes read and bytes unpacked.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Scanner:
         self._gtids = GtidRuns()
         self.tables = set()
         self._group_tables = []
+        self.inside = False
         self.transactions = self.row_events = self.group_rows = self.partial_images = self.group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = self.unpacked = self.group_unpacked = 0
         self.state = kinds.OUTSIDE
@@ -313,6 +315,7 @@ class Scanner:
         if self.state == kinds.OUTSIDE and self.offset == self._start:
             self._begin()
             self.state = kinds.OPEN
+            self.inside = True
         return self.state == kinds.OPEN
 
     @cython.cfunc

@@ -18,6 +18,7 @@ class Scanner:
     last_start: int
     group_rows: int
     partial_images: bool
+    inside: bool
     group_partial: bool
     group_flags: int
     unpacked: int

@@ -20,11 +20,13 @@ from typing import Protocol
 
 from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
-from unshard.binlog.transaction_range import PlainStatement, Rotate, TransactionRange
+from unshard.binlog.transaction_range import Data, PlainStatement, Rotate, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
+
+_WALKED_BYTES = 64 << 20
 
 
 class Log(Protocol):
@@ -182,7 +184,10 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     data = mapped(path, size)
     checksum = read_format(data).checksum
     log_range = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
-    end = _location(at, file, log_range.end, log_range.gtids)
+    gtids = log_range.gtids
+    if log_range.inside and log_range.transactions:
+        gtids = (_gtid_before(data, offset, size=size, checksum=checksum, where=where), *gtids)
+    end = _location(at, file, log_range.end, gtids)
     if log_range.row_events:
         return TransactionRows(Position(file, offset), end, path, checksum, log_range)
     if isinstance(log_range.stop, PlainStatement):
@@ -197,6 +202,28 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
         following = log_range.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None
     return Move(end) if log_range.end > offset else _past_end(log, at, written)
+
+
+def _gtid_before(data: Data, offset: int, *, size: int, checksum: bool, where: Where) -> str:
+    """Return the GTID of the group whose statement ends at `offset`; "" where it has none.
+
+    The file is walked from its begin. Servers log few such statements, CREATE TABLE … SELECT.
+    """
+    at = FIRST_OFFSET
+    while at < offset:
+        found = walk(data, at, size=size, budget=_WALKED_BYTES, checksum=checksum, where=where)
+        stop = found.stop
+        if isinstance(stop, PlainStatement) and not found.row_events:
+            if stop.end == offset:
+                return stop.gtid
+            at = stop.end
+        elif isinstance(stop, PreparedStop | Completed) and not found.row_events:
+            at = stop.end
+        elif found.end == at:
+            break
+        else:
+            at = found.end
+    return ""
 
 
 def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

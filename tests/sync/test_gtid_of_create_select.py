@@ -1,0 +1,60 @@
+"""CREATE TABLE … SELECT is a statement and rows in one group of the log: its GTID is done once its rows are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from unshard.model.gtid import MariadbGtidSet
+from unshard.model.position import Location, Position
+from unshard.sync.source_log.reader import LoggedDdl, Move, TransactionRows, Work, next_work
+from unshard.testing.mariadb_server import MariadbServer
+
+pytestmark = pytest.mark.server
+
+
+class OneFile:
+    def __init__(self, path: Path) -> None:
+        self.only = path
+
+    def path(self, file: str) -> Path:
+        return self.only
+
+    def next_file(self, file: str) -> str | None:
+        return None
+
+
+def works(server: MariadbServer, budget: int) -> list[Work]:
+    ((name, size, *_),) = server.query("SHOW BINARY LOGS")
+    found: list[Work] = []
+    at = Location(Position(name), "")
+    log = OneFile(server.data / name)
+    while (work := next_work(log, at, Position(name, int(size)), budget, "s1")) is not None:
+        found.append(work)
+        at = work.end
+    return found
+
+
+@pytest.mark.parametrize("compressed", ["OFF", "ON"])
+@pytest.mark.parametrize("budget", [1, 1 << 20])
+@pytest.mark.parametrize("rows", [0, 2, 3000])
+def test_the_end_of_the_log_has_all_gtids(rows: int, budget: int, compressed: str) -> None:
+    with MariadbServer({"log_bin_compress": compressed, "log_bin_compress_min_len": "10"}) as server:
+        server.run(
+            "CREATE DATABASE d",
+            f"CREATE TABLE d.a SELECT seq AS id FROM mysql.seq_1_to_3000 WHERE seq <= {rows}",
+            "CREATE TABLE d.b SELECT * FROM d.a",
+        )
+        found = works(server, budget)
+        ((state,),) = server.query("SELECT @@global.gtid_binlog_pos")
+    assert MariadbGtidSet.parse(found[-1].end.gtid) == MariadbGtidSet.parse(state)
+    made = [place for place, work in enumerate(found) if isinstance(work, LoggedDdl) and not work.statement.whole]
+    assert len(made) == 2
+    for place in made:
+        statement, behind = found[place], found[place + 1]
+        assert isinstance(statement, LoggedDdl)
+        assert isinstance(behind, TransactionRows if rows else Move | LoggedDdl)
+        gtid = statement.statement.gtid
+        assert gtid not in statement.end.gtid.split(","), "its rows are to be applied yet"
+        assert gtid in behind.end.gtid.split(",")
