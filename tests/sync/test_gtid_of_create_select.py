@@ -1,4 +1,4 @@
-"""CREATE TABLE … SELECT is a statement and rows in one group of the log: its GTID is done once its rows are."""
+"""CREATE TABLE … SELECT is a statement and rows in one group of the log: both happened, or none, and so its GTID."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ pytestmark = pytest.mark.server
 
 
 class OneFile:
-    def __init__(self, path: Path) -> None:
-        self.only = path
+    """A log of one file, behind which there may be `another`, which is not read."""
+
+    def __init__(self, path: Path, another: str | None = None) -> None:
+        self.only, self.another = path, another
 
     def path(self, file: str) -> Path:
         return self.only
 
     def next_file(self, file: str) -> str | None:
-        return None
+        return self.another
 
 
 def works(server: MariadbServer, budget: int) -> list[Work]:
@@ -58,3 +60,24 @@ def test_the_end_of_the_log_has_all_gtids(rows: int, budget: int, compressed: st
         gtid = statement.statement.gtid
         assert gtid not in statement.end.gtid.split(","), "its rows are to be applied yet"
         assert gtid in behind.end.gtid.split(",")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_statement_whose_rows_are_not_complete_never_happened(ended: bool, tmp_path: Path) -> None:
+    """As where the source was killed in the middle of them; or where they are still to come."""
+    with MariadbServer() as server:
+        server.run("CREATE DATABASE d", "CREATE TABLE d.a SELECT seq AS id FROM mysql.seq_1_to_3000")
+        (name, _, *_) = server.query("SHOW BINARY LOGS")[0]
+        whole = (server.data / name).read_bytes()
+        made, statement, rows = works(server, 1)
+    assert isinstance(statement, LoggedDdl)
+    assert isinstance(rows, TransactionRows)
+    for size in (statement.end.position.offset, rows.end.position.offset - 1, len(whole)):
+        (tmp_path / name).write_bytes(whole[:size])
+        log = OneFile(tmp_path / name, "b.000002" if ended else None)
+        written = Position("b.000002", 4) if ended else Position(name, size)
+        found = next_work(log, made.end, written, 1 << 20, "s1")
+        if size == len(whole):
+            assert found == statement
+        else:
+            assert found == (Move(Location(Position("b.000002"), made.end.gtid)) if ended else None)

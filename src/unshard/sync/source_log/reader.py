@@ -192,6 +192,10 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
         return TransactionRows(Position(file, offset), end, path, checksum, log_range)
     if isinstance(log_range.stop, PlainStatement):
         stop = log_range.stop
+        if not stop.whole:  # a source that is killed in its rows has rolled back the statement too
+            rows = walk(data, stop.end, size=size, budget=1, checksum=checksum, where=where)
+            if not rows.transactions:
+                return Move(end) if log_range.end > offset else _past_end(log, at, written)
         done = (stop.gtid,) if stop.whole else ()
         return LoggedDdl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
     if isinstance(log_range.stop, PreparedStop | Completed):
