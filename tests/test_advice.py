@@ -60,6 +60,7 @@ WALKED = {
 }
 """By code, the test that follows the advice; codes of one cause in the advice share one."""
 BY_HAND = {
+    "BINLOG-032": "a transaction of more than a gigabyte; the reset is that of BINLOG-034",
     "LOAD-024": "a dump of another tool",
     "SHARD-005": "as SHARD-006, in the moment in which the owner runs the DDL",
     "SYNC-014": "a copy that an earlier version took",

@@ -56,7 +56,7 @@ def test_the_source_of_a_worker_that_leaves_moves_at_once(tmp_path: Path) -> Non
         first = rig.worker("w1")
         rig.sources("a")
         rig.worker("w2")
-        del rig.workers[first.addr]
+        first.falls_silent()
         rig.master.beat(Heartbeat(name="w1", addr=first.addr, leaving=True))
         assert worker_of(rig, "a") == "w2"
         back = rig.worker("w1")

@@ -18,7 +18,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import families, read_table
 from unshard.sync.batch.plan import BatchPlan, BatchShape
-from unshard.sync.batch.row_counts import Ledger, LedgerReport, Seen, add_up, balance
+from unshard.sync.batch.row_counts import Ledger, LedgerReport, Seen, add_up, applied_chunks, balance
 from unshard.sync.batch.stored_plan import record_of
 from unshard.sync.planning import planner as planning
 from unshard.sync.planning.planner import Planner
@@ -153,6 +153,9 @@ class Carrier:
         receipts.open_batch(self.ends[1], self.meta, SOURCE, plan.epoch, batch, plan.shape.partitions)
         for _ in range(1 + way.twice):
             reports = _shuffled(plan) if plan.shuffled else _own(plan)
+        chunks = sum(applied_chunks(reports).values())
+        with self.ends[1].cursor() as cursor:
+            receipts.mark_done(cursor, self.meta, SOURCE, plan.epoch, plan.batch_id, None if plan.shuffled else chunks)
         where = Where(SOURCE, position=str(plan.begin))
         return balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)[0]
 

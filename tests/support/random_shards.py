@@ -275,7 +275,10 @@ class RandomShards:
             elif way < 0.7 and old.kind:
                 kind = WIDER.get(old.kind, old.kind)
                 columns[place] = Column(old.name, kind, self._default(kind, null="NOT" not in old.rest))
-                specs.append(f"MODIFY COLUMN {columns[place].definition}")
+                if (
+                    columns[place] != old
+                ):  # whether a death came before or after it could not be told, nor does it matter
+                    specs.append(f"MODIFY COLUMN {columns[place].definition}")
             elif way < 0.85:
                 columns[place] = Column(f"c{self._next()}", old.kind, old.rest)
                 used.add(columns[place].name)

@@ -52,8 +52,10 @@ class Target:
         self._numbers = itertools.count(1)
 
     def batch(self, shape: BatchShape, on_missing_row: OnMissingRow = "warn") -> BatchPlan:
-        """A new batch, opened."""
+        """A new batch, opened; the one before is closed."""
         number = next(self._numbers)
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"UPDATE {self.meta.batch} SET state = 'done'")
         found = receipts.OpenBatch(number, BEGIN, END, {})
         receipts.open_batch(self.connection, self.meta, "s1", self.claim.epoch, found, shape.partitions)
         plans = [TablePlan(table, plan_target(table, table, Where())) for table in self.tables.values()]

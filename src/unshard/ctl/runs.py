@@ -21,6 +21,7 @@ _LOOPBACK = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):\d+")
 _LONGEST = 256
 """Characters of such a file, with room to spare."""
 _CONNECT_SECONDS = 2.0
+_LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,12 @@ def is_alive(address: str) -> bool:
     if not _LOOPBACK.fullmatch(address):
         return False
     host, _, port = address.rpartition(":")
+    if int(port) > _LAST_PORT:  # the system would take it for another one
+        return False
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except TimeoutError:
         return True
-    except (OSError, OverflowError):
+    except OSError:
         return False
     return True
