@@ -150,6 +150,8 @@ class Carrier:
     def _apply(self, planned: tuple[BatchPlan, Way]) -> Ledger:
         plan, way = planned
         batch = receipts.OpenBatch(plan.batch_id, plan.begin, plan.end, record_of(plan))
+        with self.ends[1].cursor() as cursor:  # plans before it may not have been applied, or refused by the target
+            cursor.execute(f"UPDATE {self.meta.batch} SET state = 'done', batch_id = {plan.batch_id - 1}")
         receipts.open_batch(self.ends[1], self.meta, SOURCE, plan.epoch, batch, plan.shape.partitions)
         for _ in range(1 + way.twice):
             reports = _shuffled(plan) if plan.shuffled else _own(plan)

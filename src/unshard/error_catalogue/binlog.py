@@ -134,7 +134,7 @@ BINLOG: dict[str, CatalogueEntry] = {
     ),
     "BINLOG-032": CatalogueEntry(
         "a {event} event unpacks to {size} bytes, more than fit in one piece",
-        "set binlog_transaction_compression=OFF on the source, or make its transactions smaller; the changes of this one"
+        "set binlog_transaction_compression=OFF on the source, or make its transactions smaller; this one's changes"
         f" can't be read, so {ANEW}",
     ),
     "BINLOG-038": CatalogueEntry(
