@@ -112,6 +112,13 @@ def test_a_batch_that_is_not_open_there_any_more(
     refused(action, store)
 
 
+def test_a_late_attempt_of_an_earlier_batch_is_told_apart(store: CheckpointStore) -> None:
+    store.open(at(100), at(200), {"kind": "rows"}, 2)
+    store.batch_id -= 1
+    with pytest.raises(SyncError, match="SYNC-001"):
+        store.applied(2)
+
+
 def test_the_close_of_a_batch_that_the_target_lost(
     target_server: MariadbServer, store: CheckpointStore, schema: str
 ) -> None:

@@ -267,16 +267,17 @@ def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
 def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> Applied:
     """Return how far the partition is in this batch.
 
-    Raises SyncError SYNC-001 for a zombie, SYNC-079 where the target does not know the batch any more.
+    Raises SyncError SYNC-001 for a zombie, and for a late attempt of an earlier batch; SYNC-079 where the target does
+    not know the batch any more.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT chunk, step, epoch, batch_id FROM {meta.partition} WHERE source = %s AND part = %s", (source, part)
         )
         chunk, step, claimed, last = cursor.fetchone() or (0, 0, epoch, 0)
-    if claimed != epoch:
+    if claimed != epoch or last > batch_id:
         raise _fenced_out(source)
-    if last != batch_id:
+    if last < batch_id:
         raise SyncError(OLDER, Where(source=source), cause=f"partition {part} is in batch {last} there")
     return Applied(int(chunk), int(step))
 
