@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun
-from support.waiting import wait_until
-from unshard.model.table import TableName
-from unshard.testing.compare import assert_equal
+from support.copied_meanwhile import copied_meanwhile
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -49,34 +46,7 @@ def test_both_tables_are_as_in_the_source(
         f"INSERT INTO {schema}.{parent} VALUES (1), (2)",
         f"INSERT INTO {schema}.{child} VALUES (10, 1), (20, 2)",
     )
-    keys = {
-        "mydumpers": {"own": {"threads": 1}},
-        "target-database": {
-            "host": "127.0.0.1",
-            "user": "root",
-            "port": target_server.port,
-            "session": {"foreign_key_checks": 1},
-        },
-    }
-    instance = {"mydumper-config-name": "own"}
-    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,), keys, instance).write()
-    held = source_server.connection()
-    held.query(f"LOCK TABLES {schema}.m WRITE")
-    with TaskRun(files, spark) as run:
-        (subtask,) = run.crew.subtasks
-
-        def one_is_copied() -> bool:
-            assert not run.crew.errors, run.crew.errors
-            progress = subtask.status().progress
-            return progress is not None and progress.tables_done > 0
-
-        try:
-            wait_until(one_is_copied, "the first table is copied")
-            text = script.format(s=schema, parent=parent, child=child)
-            source_server.run(*(one for one in text.split(";") if one.strip()))
-        finally:
-            held.close()
-        run.catch_up()
-    for table in (*names, "m"):
-        name = TableName(schema, table)
-        assert_equal([(source_server, name)], (target_server, name))
+    target = {"host": "127.0.0.1", "user": "root", "port": target_server.port, "session": {"foreign_key_checks": 1}}
+    text = script.format(s=schema, parent=parent, child=child)
+    more = {"target-database": target}
+    copied_meanwhile(text, spark, source_server, target_server, (schema,), tmp_path, more)

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskFiles, TaskRun
-from support.waiting import wait_until
+from support.copied_meanwhile import copied_meanwhile
 from unshard.dump import folder, plan, unit
 from unshard.model.table import TableName
 from unshard.mysql import structure
-from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -104,44 +102,3 @@ def test_a_table_that_is_not_listed_is_copied(
         *(f"INSERT INTO {schema}.{table} VALUES (1, '{table}'), (2, '{table}')" for table in "abmz"),
     )
     copied_meanwhile(script, spark, source_server, target_server, (schema,), tmp_path)
-
-
-def copied_meanwhile(
-    script: str,
-    spark: SparkSession,
-    source: MariadbServer,
-    target: MariadbServer,
-    schemas: tuple[str, ...],
-    folder: Path,
-) -> None:
-    """Copy the schemas, and run the script behind the first table, while the dump waits for table m. Both are equal."""
-    keys = {"mydumpers": {"own": {"threads": 1}}}
-    instance = {"mydumper-config-name": "own"}
-    files = TaskFiles(folder, schemas[0], {"s1": source}, target, schemas, keys, instance).write()
-    held = source.connection()
-    held.query(f"LOCK TABLES {schemas[0]}.m WRITE")
-    with TaskRun(files, spark) as run:
-        (subtask,) = run.crew.subtasks
-
-        def a_is_copied() -> bool:
-            assert not run.crew.errors, run.crew.errors
-            progress = subtask.status().progress
-            return progress is not None and progress.tables_done == 1
-
-        try:
-            wait_until(a_is_copied, "a is copied")
-            source.run(*(one for one in script.format(s=schemas[0]).split(";") if one.strip()))
-        finally:
-            held.close()
-        run.catch_up()
-        there = tables_of(source, schemas)
-        source.run(*(f"DELETE FROM {name.quoted} LIMIT 1" for name in there))
-        run.catch_up()
-    assert tables_of(target, schemas) == there
-    for name in there:
-        assert_equal([(source, name)], (target, name))
-
-
-def tables_of(server: MariadbServer, schemas: tuple[str, ...]) -> list[TableName]:
-    found = server.query("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES ORDER BY 1, 2")
-    return [TableName(*name) for name in found if name[0] in schemas]

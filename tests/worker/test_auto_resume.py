@@ -71,6 +71,8 @@ def test_a_clock_that_is_set_back_makes_no_wait_longer() -> None:
         (TargetError("TARGET-004", cause="1067: Invalid default value for 'c'"), False),
         (TargetError("TARGET-004", cause="1054: Unknown column '1062' in 'field list'"), True),
         (SyncError("SYNC-005", cause="SYNC failed\nError 1366: Incorrect value"), False),
+        (SyncError("SYNC-079"), True),
+        (SyncError("SYNC-001"), False),
         (RelayError("RELAY-001"), True),
         (RelayError("RELAY-005"), False),
         (RelayError("RELAY-001", cause="1236: Could not find first log file name in binary log index file"), False),

@@ -41,7 +41,7 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
     if status and not source.follows:
         yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
     mariadb = end.server.flavour is Flavour.MARIADB
-    tells = mariadb and end.settings.get("binlog_optimize_thread_scheduling") != "OFF"
+    tells = mariadb and end.settings.get("binlog_optimize_thread_scheduling") not in ("OFF", "0")
     consistency = resolve(source.config.dumper.consistency, source.listed, tells_positions=tells)
     on_schemas = ("SELECT", "LOCK TABLES") if consistency == "lock" else ("SELECT",)
     unread: dict[str, list[TableName]] = {}

@@ -159,9 +159,9 @@ class LoadTables:
         """Register the files (name, bytes, rules) and raise the epoch, which stops older attempts; return the epoch.
 
         Waits for transactions of older attempts. Sizes of known files stay; files of another dump than `dump` that were
-        not begun are forgotten. Raises LoadError LOAD-008 when files of
-        another dump than `dump` were begun: the two are of different moments; LOAD-019 when a file was begun with other
-        rules (`Way.fingerprint`): half of its rows would be other ones.
+        not begun are forgotten. Raises LoadError LOAD-008 when files of another dump were begun: the two are of
+        different moments; LOAD-019 when a file was begun with other rules (`Way.fingerprint`): half of its rows would
+        be other ones.
         """
         with claiming(connection, self.schema):
             return self._take_over(connection, dump, files)

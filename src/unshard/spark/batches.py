@@ -29,7 +29,7 @@ from unshard.spark.jobs import Task, bring_home, failure, run_tasks, tagged
 from unshard.spark.lazy import LazySession
 from unshard.spark.worker_process import counted, settle
 from unshard.sync.batch.plan import BatchPlan
-from unshard.sync.batch.row_counts import LedgerReport, add_up
+from unshard.sync.batch.row_counts import LedgerReport, add_up, applied_chunks
 from unshard.sync.batch.shipped_log import carried
 from unshard.sync.steps.pipeline import applied_share
 from unshard.target.writer import break_off
@@ -118,7 +118,7 @@ def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[Ledg
         one = carried(replace(plan, ranges=ranges, sliced=False, before=before))
         bare = replace(one, ranges=())
         reports = _checked(_run(spark, bare, CarryingAttempt(one.ranges), tag))
-        chunks = {part: count for report in reports for part, count in report.chunks.items()}
+        chunks = applied_chunks(reports)
         before = tuple(chunks[part] for part in range(plan.shape.partitions))
         total = {report.share: _joined(total.get(report.share), report) for report in reports}
     return list(total.values())
