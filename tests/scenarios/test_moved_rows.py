@@ -52,17 +52,28 @@ WIRES = {
 
 
 def move(
-    shards: Shards, number: int, there: int, to: int, *, first: str = "INSERT", v: str = "v", wire: str = "plain"
+    shards: Shards,
+    number: int,
+    there: int,
+    to: int,
+    *,
+    first: str = "INSERT",
+    v: str = "v",
+    wire: str = "plain",
+    late: bool = True,
 ) -> None:
-    """The row goes over in one transaction, which begins with that; the shards may differ in a last column."""
+    """The row goes over in one transaction, which begins with that; the shards may differ in a last column.
+
+    `late`: where the INSERT is first, the old row is updated before it is deleted.
+    """
     row = f"WHERE id = {shards.id('s1', HELD, number)}"
     copy = f"INSERT INTO {shards.at(to)} (id, v) SELECT id, {v} FROM {shards.at(there)} {row}"
     if first == "DELETE":
         server = shards.sources["s1"]
         ((id, text),) = server.query(f"SELECT id, {v} FROM {shards.at(there)} {row}")
         copy = f"INSERT INTO {shards.at(to)} (id, v) VALUES ({id}, '{text}')"
-    late = [f"UPDATE {shards.at(there)} SET v = 'goes' {row}"] if first == "INSERT" else []
-    steps = [copy, *late, f"DELETE FROM {shards.at(there)} {row}"]
+    update = [f"UPDATE {shards.at(there)} SET v = 'goes' {row}"] if first == "INSERT" and late else []
+    steps = [copy, *update, f"DELETE FROM {shards.at(there)} {row}"]
     before, begin, end = WIRES[wire]
     shards.sources["s1"].run(*before, *begin, *(steps if first == "INSERT" else reversed(steps)), *end)
     if wire == "compressed":
@@ -132,6 +143,47 @@ def test_a_row_that_moves_between_two_ddl(shards: Shards, spark: SparkSession) -
         query = "SELECT id, v, c, d FROM {} ORDER BY id"
         rows = [row for n in (HELD, FREE) for row in shards.sources["s1"].query(query.format(shards.at(n)))]
         assert list(shards.target.query(query.format(shards.merged))) == sorted(rows)
+
+
+@pytest.mark.parametrize(
+    ("mode", "first", "wire"),
+    [
+        ("exactly-once", "INSERT", "plain"),
+        ("at-least-once", "INSERT", "compressed"),
+        ("at-least-once", "INSERT", "xa"),
+        ("safe-mode", "INSERT", "plain"),
+        ("safe-mode", "DELETE", "plain"),
+        ("one-by-one", "DELETE", "plain"),
+    ],
+)
+def test_rows_that_move_between_two_shards_that_both_wait(
+    mode: str,
+    first: str,
+    wire: str,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    spark: SparkSession,
+) -> None:
+    """One batch has all of each row's life; one row gets another key behind its move."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=3)
+    if mode in MODES:
+        MODES[mode](shards)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, "ADD COLUMN c INT")
+        for number in (1, 2, 3):
+            shards.insert("s1", 0, number, c="1")
+        shards.update("s1", 0, 0, "v = 'moves'")
+        for number in (0, 1, 2):
+            move(shards, number, 0, 1, first=first, v="'moved'", wire=wire, late=number == 2)
+        shards.run("s1", f"UPDATE {shards.at(1)} SET id = 77 WHERE id = {shards.id('s1', 0, 1)}")
+        run.catch_up()
+        shards.alter("s1", 2, "ADD COLUMN c INT")
+        shards.settle(run)
 
 
 @pytest.mark.parametrize("mode", ["exactly-once", "at-least-once"])

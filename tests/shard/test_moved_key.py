@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.model.table import TableName
-from unshard.sync.sharding.move_outcomes import KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.move_outcomes import Fate, KeyChange, MoveOutcome, When, fates
 
+NONE: Mapping[int, Fate] = MappingProxyType({})
 TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
 
 
@@ -60,11 +62,11 @@ def lives(draw: st.DrawFn) -> Life:
     return Life(changes, edges, first, row, frozenset(late), begin)
 
 
-def applied(changes: list[KeyChange]) -> list[KeyChange]:
-    """Those that a target that replaces rows gets now; none is a clash."""
-    found = fates(changes, refuses=False)
-    assert MoveOutcome.CLASH not in found.values()
-    return [one for one in changes if one.when is When.NOW and one.order not in found]
+def left_in(batch: list[KeyChange], found: Mapping[int, Fate]) -> list[KeyChange]:
+    """Those of a batch of a re-sync that are applied; none is a clash."""
+    assert MoveOutcome.CLASH not in {fate.outcome for fate in found.values()}
+    there = {one.order for one in batch}
+    return [one for one in batch if (fate := found.get(one.order)) is None or fate.behind in there]
 
 
 def compacted(batch: list[KeyChange], row: int | None) -> int | None:
@@ -95,12 +97,14 @@ def _stays(life: Life, one: KeyChange) -> bool:
 def test_the_row_ends_as_its_shard_has_it(life: Life, data: st.DataObject, compacts: bool) -> None:
     """Shards meet two DDL at places of their own, which lie in no transaction; the main stream goes on in between."""
 
-    def write(changes: list[KeyChange], row: int | None) -> int | None:
-        if not compacts:
-            return written(life, changes, row)
+    def write(changes: list[KeyChange], row: int | None, found: Mapping[int, Fate] = NONE) -> int | None:
         for batch in batches(data, life, changes, {*first.values(), *second.values()}):
-            row = compacted(batch, row)
+            some = left_in(batch, found)
+            row = compacted(some, row) if compacts else written(life, some, row)
         return row
+
+    def resynced(changes: list[KeyChange], row: int | None) -> int | None:
+        return write([one for one in changes if one.when is When.NOW], row, fates(changes))
 
     def drawn(since: int) -> int:
         return data.draw(st.sampled_from([edge for edge in life.edges if edge >= since]))
@@ -113,11 +117,11 @@ def test_the_row_ends_as_its_shard_has_it(life: Life, data: st.DataObject, compa
         return When((one.order >= first[one.table]) + (one.order >= second[one.table]))
 
     row = write([one for one in life.changes if phase(one) is When.AHEAD], life.first)
-    row = write(applied([replace(one, when=phase(one)) for one in life.changes if one.order < at]), row)
+    row = resynced([replace(one, when=phase(one)) for one in life.changes if one.order < at], row)
     row = write([one for one in life.changes if at <= one.order < second[one.table]], row)
     since = min(second.values())
     again = [replace(one, when=When(one.order >= second[one.table])) for one in life.changes if one.order >= since]
-    assert write(applied(again), row) == life.last, (first, at, second)
+    assert resynced(again, row) == life.last, (first, at, second)
 
 
 class _RefusedError(Exception):
@@ -177,28 +181,44 @@ def test_a_target_that_refuses_a_second_row_takes_all_if_it_took_what_did_not_wa
             target.batch([one for one in due if one.when is When.AHEAD and begin <= one.order < end])
     except _RefusedError:
         return  # a row that waits, and one that has moved and does not wait: SHARD-035
-    found = fates(due, refuses=True)
-    assert MoveOutcome.CLASH not in found.values()
-    for some in batches(data, life, [one for one in due if one.when is When.NOW and one.order not in found]):
-        target.batch(some)
+    found = fates(due)
+    for some in batches(data, life, [one for one in due if one.when is When.NOW]):
+        target.batch(left_in(some, found))
     for some in batches(data, life, [one for one in life.changes if one.order >= at]):
         target.batch(some)
     last = None if life.last is None else (life.changes[life.last].table if life.last >= 0 else life.owner, life.last)
     assert target.row == last
 
 
+LEFT_OUT, CLASH = Fate(MoveOutcome.LEFT_OUT), Fate(MoveOutcome.CLASH)
+
+
 def test_a_row_that_two_shards_keep_is_a_clash() -> None:
-    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)], refuses=True) == {1: MoveOutcome.CLASH}
+    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)]) == {1: CLASH}
 
 
 def test_one_that_is_deleted_behind_a_later_ddl_is_none() -> None:
     held = [change(1, A, True, When.NOW), change(3, A, False, When.LATER)]
-    assert fates([*held, change(2, B, True, When.AHEAD)], refuses=True) == {1: MoveOutcome.LEFT_OUT}
+    assert fates([*held, change(2, B, True, When.AHEAD)]) == {1: LEFT_OUT}
 
 
-def test_an_update_of_the_row_that_an_insert_replaces_is_left_out() -> None:
-    """A compacted batch would run it behind the INSERT, whose DELETE of the old row is left out."""
-    moved = [change(1, A, True, When.NOW, inserts=False), change(2, B, True, When.NOW), change(3, A, False, When.NOW)]
-    before = change(0, A, True, When.AHEAD)
-    assert fates([before, *moved], refuses=False) == {1: MoveOutcome.LEFT_OUT, 3: MoveOutcome.LEFT_OUT}
-    assert fates([before, *moved], refuses=True) == {}
+def test_the_delete_is_applied_with_the_insert_that_replaces_the_row() -> None:
+    """Without it a compacted batch takes the row for one that lives, and writes it over the new one or behind it."""
+    moved = [change(1, A, True, When.NOW), change(2, B, True, When.NOW), change(3, A, False, When.NOW)]
+    behind = {3: Fate(MoveOutcome.LEFT_OUT, behind=2)}
+    assert fates(moved) == behind
+    assert fates([*moved, change(4, B, False, When.NOW)]) == behind
+
+
+def test_the_delete_is_left_out_where_the_target_has_the_new_row_already() -> None:
+    moved = [change(2, B, True, When.AHEAD), change(3, A, False, When.NOW)]
+    assert fates([change(1, B, True, When.NOW, inserts=False), *moved]) == {3: LEFT_OUT}
+    assert fates([*moved, change(4, B, True, When.NOW, inserts=False)]) == {3: LEFT_OUT}
+
+
+def test_a_late_update_of_the_old_row_does_not_make_it_the_row_that_is_there() -> None:
+    """The row moves from B to A and, in the next transaction, to another key; C's changes have waited."""
+    waited = [change(0, C, True, When.NOW), change(1, C, False, When.NOW), change(6, A, False, When.NOW)]
+    moved = [change(2, B, True, When.AHEAD), change(3, A, True, When.AHEAD)]
+    late = [change(4, B, True, When.AHEAD, inserts=False), change(5, B, False, When.AHEAD)]
+    assert fates([*waited, *moved, *late]) == {0: LEFT_OUT, 1: LEFT_OUT}

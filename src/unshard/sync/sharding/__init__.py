@@ -15,6 +15,7 @@
 | `changed_keys` | the keys of these changes |
 | `shared_keys` | the keys that more than one table has changed |
 | `move_outcomes` | the decision about each change of such a key |
+| `left_out_moves` | the changes that a batch of the re-sync leaves out by that decision |
 | `optimistic` | one source's part in optimistic mode: its DDL, and its changes of merged tables |
 | `optimistic_statements` | the effect of a statement in optimistic mode |
 | `merged_members` | one source's shards in merged tables: registered and removed |

@@ -7,20 +7,19 @@ row of the shard to which it moved.
 | a change of a shard that is applied now | the target has the row of another shard | otherwise |
 |---|---|---|
 | DELETE | left out: it is for the shard's own row, which the target no longer has (but see below) | applied |
-| INSERT, UPDATE, where the shard deletes the row later, and the other shard keeps it | left out: it moved there | |
-| INSERT, UPDATE, later in the log than the other shard's row | applied: the row has moved here | applied |
-| INSERT, UPDATE, earlier, and the shard deletes the row later | left out | |
-| INSERT, UPDATE, earlier, and the shard keeps the row | a clash: both shards have the row | |
-
-Where the target replaces a row of an equal key (safe mode), an UPDATE of the shard that has lost the row is left out
-too, if the INSERT that takes the row over is applied by the same re-sync: a compacted batch runs INSERTs before
-UPDATEs, so it would write the old row over the new one.
+| INSERT, where the shard deletes the row later, and the other shard keeps it | left out: it moved there | |
+| INSERT, later in the log than the other shard's row | applied: the row has moved here | applied |
+| INSERT, earlier, and the shard deletes the row later | left out | |
+| INSERT, earlier, and the shard keeps the row | a clash: both shards have the row | |
+| UPDATE, where the shard deletes the row later | left out: the target no longer has the row | applied |
+| UPDATE, where the shard keeps the row | a clash: both shards have the row | applied |
 
 The log may have the INSERT of a move first, or its DELETE. An UPDATE of the key is a DELETE and an INSERT.
 
-A target that refuses a second row of a key (`refuses`) accepts the INSERT only in a batch that deletes the first row.
-So the DELETE is applied there if this re-sync has the other shard's INSERT, and the target has got the row that the
-DELETE is for. Where the INSERT replaces the row (safe mode), the DELETE would delete the row that has moved.
+If one batch has the INSERT of a move and, behind it, the DELETE (`Fate.behind`), the DELETE is applied. A target that
+refuses a second row of a key accepts the INSERT only with it: a batch runs DELETEs first. And where the INSERT replaces
+the row (safe mode), the batch must know that the shard has lost the row: its earlier changes would be written over the
+new row. In a later batch the DELETE would delete the row that has moved.
 """
 
 from __future__ import annotations
@@ -48,6 +47,20 @@ class MoveOutcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a change that is not applied in any case.
+
+    `behind`: the order of the INSERT that has replaced the row of this DELETE. A batch that has both applies both.
+    """
+
+    outcome: MoveOutcome
+    behind: int | None = None
+
+
+LEFT_OUT, CLASH = Fate(MoveOutcome.LEFT_OUT), Fate(MoveOutcome.CLASH)
+
+
+@dataclass(frozen=True, slots=True)
 class KeyChange:
     """A change of one key by one shard.
 
@@ -62,44 +75,42 @@ class KeyChange:
     when: When
 
 
-def fates(changes: Iterable[KeyChange], *, refuses: bool) -> dict[int, MoveOutcome]:
-    """Return the outcome of those changes of one key that are due now and not applied, by their order.
-
-    `refuses`: the target refuses a second row of a key; else an INSERT replaces it.
-    """
+def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
+    """Return the fate of those changes of one key that are due now and not applied in any case, by their order."""
     known = sorted(changes, key=lambda change: (change.when, change.order))
     gone = {change.table: change.order for change in sorted(known, key=_order) if not change.lives}
-    found: dict[int, MoveOutcome] = {}
+    found: dict[int, Fate] = {}
     lacking: set[TableName] = set()  # shards whose INSERT was left out: their later changes of that row are, too
     there: KeyChange | None = None
-    updates: list[KeyChange] = []  # those of the row that is there which are applied now
+    since: KeyChange | None = None  # the change by which the target got the row that is there
     for change in known:
         if change.when is When.LATER:
             break
         goes = gone.get(change.table, -1) > change.order
+        fate: Fate | None = None
         if change.inserts:
             lacking.discard(change.table)
         if change.table in lacking:
-            found[change.order] = MoveOutcome.LEFT_OUT
+            fate = LEFT_OUT
             if not change.lives:
                 lacking.discard(change.table)
-        elif there is None or there.table == change.table:
-            updates = updates if there is not None and change.lives else []
-            updates += [change] * (change.when is When.NOW and not change.inserts and change.lives)
-            there = change if change.lives else None
-        elif not change.lives and refuses and there.when is When.NOW:
-            pass  # the batch deletes the shard's own row before it inserts the other's
-        elif not change.lives or (goes and gone.get(there.table, -1) < there.order):
-            if change.when is When.NOW:
-                found[change.order] = MoveOutcome.LEFT_OUT
+        elif there is None or since is None or there.table == change.table:
+            since = change if since is None or change.inserts else since
+            there, since = (change, since) if change.lives else (None, None)
+        elif not change.lives:
+            fate = Fate(MoveOutcome.LEFT_OUT, since.order) if since.when is When.NOW else LEFT_OUT
+        elif not change.inserts:
+            fate = LEFT_OUT if goes else CLASH
+        elif goes and gone.get(there.table, -1) < there.order:
+            fate = LEFT_OUT
         elif change.when is When.NOW and change.order < there.order:
-            found[change.order] = MoveOutcome.LEFT_OUT if goes else MoveOutcome.CLASH
+            fate = LEFT_OUT if goes else CLASH
         else:
-            if not refuses and change.when is When.NOW:
-                found |= {one.order: MoveOutcome.LEFT_OUT for one in updates}
-            there, updates = change, []
-        if change.inserts and change.order in found:
-            lacking.add(change.table)
+            there = since = change
+        if fate is not None and change.when is When.NOW:
+            found[change.order] = fate
+            if change.inserts:
+                lacking.add(change.table)
     return found
 
 

@@ -29,15 +29,13 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
-from unshard.sync.batch.excluded_changes import OPERATOR, runs, seqs_for, within
-from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan
-from unshard.sync.changes.decode import decode
-from unshard.sync.changes.map import batch_of, mapped
-from unshard.sync.planning.operators import without_moved
+from unshard.sync.batch.plan import BatchPlan, TablePlan, TargetPlan
+from unshard.sync.changes.map import mapped
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
-from unshard.sync.sharding.changed_keys import ChangedKeys, changed_keys, numbered, own_key
-from unshard.sync.sharding.move_outcomes import KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.changed_keys import ChangedKeys, changed_keys, own_key
+from unshard.sync.sharding.left_out_moves import LeftOutChanges, SharedChange, decided, without
+from unshard.sync.sharding.move_outcomes import KeyChange, When
 from unshard.sync.sharding.shared_keys import SharedKeys
 from unshard.sync.source_log.prepared_xa import rows_behind
 from unshard.sync.source_log.reader import Log, TransactionRows, next_work
@@ -47,22 +45,6 @@ STRETCH_BYTES = 16 << 20
 """Bytes of the log that are decoded at a time."""
 LOOK_SECONDS = 1.0
 """Seconds that one call of `looked` reads the log, so that a stop is seen soon."""
-
-Event = tuple[TableName, str, int]
-"""A table, and the file and offset of a row event that has rows of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A change of a key that two tables have changed, with its row event.
-
-    `number`: its number among the event's changes. `half`: it is one of the two changes of an UPDATE of the key.
-    """
-
-    change: KeyChange
-    event: Event
-    number: int
-    half: bool
 
 
 @dataclass(slots=True)
@@ -127,7 +109,7 @@ class MovedRows:
     structure: Callable[[TableName], Table | None]
     read: int = 0
     """Bytes of the log that were looked through, for measurements."""
-    _fates: dict[Event, dict[int, MoveOutcome]] = field(default_factory=dict)
+    _left_out: LeftOutChanges = field(default_factory=dict)
     _of: tuple[TableName, int, Position, bool] | None = None
     _look: Iterator[None] = field(default_factory=lambda: iter(()))
     _learnt: _Learnt | None = None
@@ -141,7 +123,7 @@ class MovedRows:
         """
         now = (group.target, group.resolved, at.position, strict)
         if self._of != now:
-            self._of, self._fates = now, {}
+            self._of, self._left_out = now, {}
             self._look = self._through(group, at, log, operators, strict=strict)
         ended = time.monotonic() + LOOK_SECONDS
         return all(time.monotonic() < ended for _ in self._look)
@@ -151,26 +133,7 @@ class MovedRows:
 
         Raises ShardError SHARD-031 for a change that can't be left out, because two shards have the row.
         """
-        names = {table.table.name for table in plan.tables}
-        files = {piece.file for piece in plan.ranges}
-        if not any(table in names and file in files for table, file, _ in self._fates):
-            return plan
-        meant = [seq for piece in plan.ranges for seq in self._meant(plan, piece)]
-        return without_moved(plan, runs(meant))
-
-    def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
-        """Yield the numbers of a range's row images that are left out."""
-        skipped = seqs_for(OPERATOR, plan.filters)
-        for table, images in decode(plan, piece, offsets=True)[0]:
-            seqs, offsets, numbers = numbered(batch_of(images))
-            for offset in np.unique(offsets):
-                known = self._fates.get((table.table.name, piece.file, int(offset)), {})
-                places = np.flatnonzero((offsets == offset) & np.isin(numbers, list(known)))
-                for place in places[~within(seqs[places], skipped)]:
-                    if known[int(numbers[place])] is MoveOutcome.CLASH or piece.part is not None:
-                        where = Where(plan.source, str(table.table.name), str(Position(piece.file, int(offset))))
-                        raise ShardError("SHARD-031", where, values={"target": str(table.target.name)})
-                    yield int(seqs[place])
+        return without(plan, self._left_out)
 
     def _through(
         self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
@@ -221,7 +184,7 @@ class MovedRows:
             self._learnt = replace(learnt, upto=look.at.position)
         if not len(shared.found):
             return
-        seen: dict[bytes, list[_Seen]] = {}
+        seen: dict[bytes, list[SharedChange]] = {}
         orders = 0
         for rows in self._stretches(look, since):
             for key, one in self._of_shared(look, rows, shared.found):
@@ -232,24 +195,9 @@ class MovedRows:
         if not look.sure:
             self._untold_keys(look, seen.values())
         else:
-            self._decide(seen.values(), refuses=not look.strict)
+            self._left_out = decided(seen.values())
 
-    def _decide(self, seen: Iterable[list[_Seen]], *, refuses: bool) -> None:
-        """Record the outcome of each change; an UPDATE of a key is left out only if both of its halves are."""
-        halves: dict[tuple[Event, int], list[MoveOutcome]] = {}
-        for found in seen:
-            known = fates((one.change for one in found), refuses=refuses)
-            for one in found:
-                fate = known.get(one.change.order)
-                if fate is not None and one.half:
-                    halves.setdefault((one.event, one.number), []).append(fate)
-                elif fate is not None:
-                    self._fates.setdefault(one.event, {})[one.number] = fate
-        for (event, number), both in halves.items():
-            whole = both == [MoveOutcome.LEFT_OUT, MoveOutcome.LEFT_OUT]
-            self._fates.setdefault(event, {})[number] = MoveOutcome.LEFT_OUT if whole else MoveOutcome.CLASH
-
-    def _untold_keys(self, look: _Look, seen: Iterable[list[_Seen]]) -> None:
+    def _untold_keys(self, look: _Look, seen: Iterable[list[SharedChange]]) -> None:
         """Leave a table aside where two tables have changed equal keys that may be of different rows."""
         for found in seen:
             if len({one.change.table for one in found}) > 1:
@@ -286,9 +234,9 @@ class MovedRows:
         known = (name for name in rows.log_range.tables if self.rules.takes(name) and route(name) == look.group.target)
         return sorted(known)
 
-    def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
+    def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, SharedChange]]:
         """Return the changes of those keys in a stretch, in the order of the log, each with its key."""
-        listed: list[tuple[int, bytes, _Seen]] = []
+        listed: list[tuple[int, bytes, SharedChange]] = []
         for keys in self._keys(look, rows):
             name, file = keys.table, keys.piece.file
             shard = look.group.known_as(name, rows.begin)
@@ -297,7 +245,7 @@ class MovedRows:
                 place = rows.begin if rows.xid else Position(file, event)
                 when = _when(look.group, name, place, look.at)
                 change = KeyChange(0, shard, bool(keys.inserts[n]), bool(keys.lives[n]), when)
-                one = _Seen(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
+                one = SharedChange(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
                 listed.append((int(keys.seq[n]), keys.key[int(n)].as_py(), one))
         listed.sort(key=lambda found: found[0])
         return [(key, one) for _, key, one in listed]
