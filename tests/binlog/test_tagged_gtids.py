@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from made_events import File, refusal, take
 
@@ -9,10 +11,13 @@ from unshard.binlog.transaction_range import EndOfData, slices, splits
 from unshard.errors import RelayError
 from unshard.kernels.packets import EventChain
 from unshard.model.gtid import MysqlGtidSet, origin_text
-from unshard.model.position import FIRST_OFFSET
+from unshard.model.position import FIRST_OFFSET, Position
 from unshard.mysql.flavour import Flavour, Server
 from unshard.relay.gtids import GtidTracker
+from unshard.relay.log import RelayLog
+from unshard.relay.meta import SubDirectory
 from unshard.source.replica_protocol import ReplicaRequest, dump_command
+from unshard.sync.source_log.seek import head_gtids
 
 SERVER = Server(Flavour.MYSQL, (9, 7, 4), "9.7.4", 1, "63c41029-e56c-11f1-9b68-02fc00000001")
 UUID = SERVER.uuid
@@ -134,7 +139,7 @@ def tracked(body: bytes) -> GtidTracker:
     file = File(version=b"9.7.4")
     file.event(35, body)
     tracker = GtidTracker(SERVER)
-    tracker.begin_file(bytes(file.data), FIRST_OFFSET)
+    tracker.begin_file(lambda length: bytes(file.data[:length]), FIRST_OFFSET)
     return tracker
 
 
@@ -144,6 +149,39 @@ def test_the_list_at_a_file_s_start() -> None:
     assert tracked(bytes(8)).text == ""
     plain = (1).to_bytes(8, "little") + PREVIOUS[8:24] + PREVIOUS[25:49]
     assert tracked(plain).text == f"{UUID}:1-4"
+
+
+def test_a_list_of_any_length(tmp_path: Path) -> None:
+    """A server whose GTIDs have many gaps lists more than a megabyte."""
+    gaps = 100_000
+    runs = b"".join((2 * n + 1).to_bytes(8, "little") + (2 * n + 2).to_bytes(8, "little") for n in range(gaps))
+    body = (1).to_bytes(8, "little") + PREVIOUS[8:24] + gaps.to_bytes(8, "little") + runs
+    tracker = tracked(body)
+    assert (tracker.known, tracker.text[-14:]) == (True, ":199997:199999")
+    file = File(version=b"9.7.4")
+    file.event(35, body)
+    log = RelayLog(tmp_path, SubDirectory(UUID, 1))
+    log.folder.mkdir()
+    log.path("bin.000001").write_bytes(bytes(file.data))
+    size = len(file.data)
+    assert str(head_gtids(log, "bin.000001", Position("bin.000001", size))) == tracker.text
+    assert str(head_gtids(log, "bin.000001", Position("bin.000002"))) == tracker.text
+    assert head_gtids(log, "bin.000001", Position("bin.000001", size - 1)) is None
+
+
+def test_a_file_without_a_list() -> None:
+    file = File(version=b"5.5.0")
+    for _ in range(5_000):
+        file.query("BEGIN")
+    tracker = GtidTracker(SERVER)
+    asked: list[int] = []
+
+    def head(length: int) -> bytes:
+        asked.append(length)
+        return bytes(file.data[:length])
+
+    tracker.begin_file(head, FIRST_OFFSET)
+    assert (tracker.known, asked) == (False, [1 << 16])
 
 
 @pytest.mark.parametrize("body", [PREVIOUS[:-9], PREVIOUS[:30], b"\x01", PREVIOUS[:8]])

@@ -36,6 +36,12 @@ def test_files_come_by_number(log: RelayLog) -> None:
     assert log.path("bin.999999").parent.name == "0-1.000001"
 
 
+def test_hidden_files_are_not_the_relay_s(log: RelayLog) -> None:
+    """NFS keeps a deleted file under such a name while somebody has it open."""
+    log.path(".nfs000000000000000100000001").write_bytes(b"")
+    assert log.files() == ("bin.999998", "bin.999999", "bin.1000000")
+
+
 def test_a_missing_file_is_an_error(log: RelayLog) -> None:
     log.path("bin.999999").unlink()
     assert code_of(log.files) == "RELAY-016"
@@ -82,3 +88,14 @@ def test_what_is_there_is_compared_and_a_hole_refused(tmp_path: Path) -> None:
     assert read_meta(tmp_path) == Location(Position("bin.000002"), "0-1-1")
     writer.close()
     assert (tmp_path / "bin.000001").read_bytes() == MAGIC + b"abcdefgh"
+
+
+def test_a_next_file_that_cannot_be_opened_leaves_the_current_one(tmp_path: Path) -> None:
+    writer = RelayWriter(tmp_path, "bin.000001", 0)
+    writer.write(4, memoryview(b"abcd"))
+    (tmp_path / "bin.000002").mkdir()
+    assert code_of(writer.rotate, "bin.000002", "0-1-1") == "RELAY-014"
+    assert writer.end == Position("bin.000001", 8)
+    writer.sync("0-1-1")
+    writer.close()
+    assert read_meta(tmp_path) == Location(Position("bin.000001", 8), "0-1-1")

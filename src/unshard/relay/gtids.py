@@ -6,6 +6,7 @@ It is the set that a file lists near its start (PREVIOUS_GTIDS, or GTID_LIST of 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 from unshard.errors import RelayError
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet, origin_text
@@ -15,6 +16,12 @@ from unshard.source.replica_protocol import HEADER_LENGTH
 _PREVIOUS_GTIDS, _GTID_LIST = 35, 163
 _COUNT_MASK = 0x0FFFFFFF  # the upper four bits are flags
 _TAGGED_FORM = 1
+_HEAD_BYTES = 1 << 16
+_FIRST_EVENTS = 8
+"""The list is among so many events: the format event, MariaDB's event of encryption, the list."""
+
+Head = Callable[[int], memoryview | bytes]
+"""Returns the first bytes of a binlog file, as many as it is asked for, or all that there are."""
 
 
 class GtidTracker:
@@ -33,8 +40,8 @@ class GtidTracker:
         """The set in the server's notation; "" where the server uses no GTIDs."""
         return str(self._set)
 
-    def begin_file(self, head: memoryview | bytes, at: int) -> None:
-        """Read the list near the start of a file; `head` is the file's beginning, `at` an event's offset.
+    def begin_file(self, head: Head, at: int) -> None:
+        """Read the list near the start of a file; `at` is its first event's offset in what `head` returns.
 
         `known` stays False while the list has not come yet. Raises RelayError 003 for a list that can't be read.
         """
@@ -52,21 +59,28 @@ class GtidTracker:
             self._set = self._set.add(*((origin_text(origin), first, last) for origin, first, last in runs))
 
 
-def gtids_before(head: memoryview | bytes, at: int) -> GtidSet | None:
-    """Return the set that a binlog file lists near its start; `head` is the file's beginning, `at` an event's offset.
+def gtids_before(head: Head, at: int) -> GtidSet | None:
+    """Return the set that a binlog file lists near its start; `at` is its first event's offset in what `head` returns.
 
-    None while the list has not come yet. Raises RelayError 003 for a list that can't be read.
+    The list may have any length. None while it has not come yet. Raises RelayError 003 for a list that can't be read.
     """
-    while len(head) - at >= HEADER_LENGTH:
-        size = int.from_bytes(head[at + 9 : at + 13], "little")
-        if size < HEADER_LENGTH or at + size > len(head):
+    data = head(_HEAD_BYTES)
+    for _ in range(_FIRST_EVENTS):
+        if len(data) - at < HEADER_LENGTH:
             return None
-        if head[at + 4] in (_GTID_LIST, _PREVIOUS_GTIDS):
+        end = at + int.from_bytes(data[at + 9 : at + 13], "little")
+        if end < at + HEADER_LENGTH:
+            return None
+        if end + HEADER_LENGTH > len(data):
+            data = head(end + HEADER_LENGTH)
+        if end > len(data):
+            return None
+        if data[at + 4] in (_GTID_LIST, _PREVIOUS_GTIDS):
             try:
-                return _listed(bytes(head[at : at + size]))
+                return _listed(bytes(data[at:end]))
             except (struct.error, ValueError, IndexError) as error:
                 raise RelayError("RELAY-003", cause=f"the list of GTIDs at {at}: {error}") from error
-        at += size
+        at = end
     return None
 
 

@@ -48,11 +48,14 @@ class RelayLog:
             return self.path(file).stat().st_size
 
     def files(self) -> tuple[str, ...]:
-        """Return the names of the binlog files, oldest first. Raises RelayError 016 when one is missing in between."""
+        """Return the names of the binlog files, oldest first. Raises RelayError 016 when one is missing in between.
+
+        Hidden files are not the relay's: NFS makes one of a deleted file that is still open.
+        """
         numbered: list[tuple[int, str]] = []
         with disk(self.folder):
             for path in self.folder.iterdir():
-                if not path.name.startswith(META_NAME):
+                if not path.name.startswith((META_NAME, ".")):
                     numbered.append((_number(path), path.name))
         numbered.sort()
         for (before, name), (number, follower) in pairwise(numbered):

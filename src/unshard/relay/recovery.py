@@ -1,7 +1,9 @@
 """Recovery of the relay log's newest file after a crash.
 
 The file is read from its start and truncated after the last good event. The source sends everything again that is
-truncated, torn or damaged, so nothing is lost and no byte is guessed.
+truncated, torn or damaged, so nothing is lost and no byte is guessed. Without checksums (`binlog_checksum=NONE`) nobody
+can tell whether the bytes of an event reached the disk before a power failure, so the file is truncated after what
+`relay.meta` says is durable.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from unshard.relay.meta import disk
 from unshard.relay.writer import MAGIC
 from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 
-_HEAD_BYTES = 1 << 20
 _ROTATE, _FORMAT = 4, 15
 _REASONS = {
     packets.MORE: "an event is cut off",
@@ -46,38 +47,46 @@ class Tail:
     next_file: str | None = None
 
 
-def recover(path: Path, gtids: GtidTracker) -> Tail:
-    """Read the file, truncate what is not good, and bring `gtids` to the set at its end. Idempotent."""
+def recover(path: Path, gtids: GtidTracker, durable: int) -> Tail:
+    """Read the file, truncate what is not good, and bring `gtids` to the set at its end. Idempotent.
+
+    `durable` is how many bytes of the file were synced, as far as it is known; 0: none.
+    """
     with disk(path), path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         tail = Tail(0, size, "the file does not open as a binlog") if size else Tail(0)
         if size > len(MAGIC):
             with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
-                tail = _examine(view, size, gtids)
+                tail = _examine(view, size, gtids, durable)
         if tail.dropped:
             file.truncate(tail.end)
             os.fsync(file.fileno())
     return tail
 
 
-def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
+def _examine(view: memoryview, size: int, gtids: GtidTracker, durable: int) -> Tail:
     chain = EventChain()
     first = _event(view, len(MAGIC), size)
     if bytes(view[:4]) != MAGIC or first is None or first[4] != _FORMAT or chain.append(first):
         return Tail(0, size, "the file does not open as a binlog")
     chain.checksum = format_has_checksum(first)
+    good, reason = size, ""
+    if not chain.checksum and durable < size:
+        good, reason = durable, "its events have no checksums, and it was not synced up to its end"
+        if good < chain.position:
+            return Tail(0, size, reason)
     next_file = None
-    verdict = chain.walk(view, view, size)
+    verdict = chain.walk(view, view, good)
     if verdict == packets.SPECIAL:
-        event = _event(view, chain.position, size)
+        event = _event(view, chain.position, good)
         if event is not None and event[4] == _ROTATE:
             verdict = chain.append(event)
             if verdict == packets.MORE:
                 next_file = rotate_target(event)[0]
-    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only the good part is read
+    gtids.begin_file(lambda length: view[: min(length, chain.position)], len(MAGIC))  # only the good part is read
     gtids.add(chain.take_gtids())
     dropped = size - chain.position
-    return Tail(chain.position, dropped, _REASONS[verdict] if dropped else "", next_file)
+    return Tail(chain.position, dropped, reason or _REASONS[verdict] if dropped else "", next_file)
 
 
 def _event(view: memoryview, at: int, end: int) -> bytes | None:

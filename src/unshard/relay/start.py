@@ -100,7 +100,9 @@ def _reaches(start: Location, files: tuple[str, ...]) -> bool:
 
 def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> RelayStart:
     gtids = GtidTracker(server)
-    tail = recover(log.path(file), gtids)
+    meta = read_meta(log.folder)
+    durable = meta.position.offset if meta is not None and meta.position.file == file else 0
+    tail = recover(log.path(file), gtids, durable)
     if tail.dropped:
         logger("relay", source=source.source_id).warning(
             "relay file mended: its end is fetched again",

@@ -46,7 +46,6 @@ HEARTBEAT_SECONDS = 5.0
 SYNC_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
 _LARGEST_OFFSET = 0xFFFFFFFF  # the protocol can't ask for more
-_HEAD_BYTES = 1 << 16
 _LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
 
 
@@ -361,7 +360,7 @@ class RelayUnit:
     def _take_gtids(self, writer: RelayWriter, stream: ReplicaStream) -> None:
         assert self._gtids is not None
         if not self._gtids.known:
-            self._gtids.begin_file(writer.head(_HEAD_BYTES), 0)
+            self._gtids.begin_file(writer.head, 0)
         self._gtids.add(stream.chain.take_gtids())
 
     def _sync(self, writer: RelayWriter, stream: ReplicaStream) -> None:

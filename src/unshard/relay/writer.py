@@ -61,8 +61,9 @@ class RelayWriter:
     def rotate(self, file: str, gtid: str) -> None:
         """Make the current file durable and go on with the next one."""
         self.sync(gtid)
-        self._close()
-        self._open(file, 0)
+        finished = self._handle
+        self._open(file, 0)  # first: if this fails, the current file stays the one that is closed and reported
+        os.close(finished)
         with disk(self._folder):
             sync_folder(self._folder)
         write_meta(self._folder, Location(self.end, gtid))
@@ -79,11 +80,15 @@ class RelayWriter:
             self._close()
 
     def _open(self, file: str, end: int) -> None:
-        self.file = file
-        with disk(self.path):
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-            self._size = end
-            os.ftruncate(self._handle, end)
+        path = self._folder / file
+        with disk(path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            try:
+                os.ftruncate(handle, end)
+            except OSError:
+                os.close(handle)
+                raise
+        self.file, self._handle, self._size = file, handle, end
 
     def _close(self) -> None:
         os.close(self._handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from unshard.errors import BinlogError
@@ -12,7 +13,6 @@ from unshard.sync.source_log.reader import Complete, Log, LoggedDdl, Move, Prepa
 
 ONE_TRANSACTION = 1
 _MANY = 64 << 20
-_HEAD_BYTES = 1 << 20
 
 
 def seek(
@@ -65,9 +65,12 @@ def gtids_at(log: Log, place: Position, source: str) -> str:
 
 def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
     """Return the GTID set that a file of the log begins with; None while it is not written yet."""
-    end = written.offset if written.file == file else _HEAD_BYTES
     with log.path(file).open("rb") as opened:
-        return gtids_before(opened.read(min(end, _HEAD_BYTES)), FIRST_OFFSET)
+
+        def head(length: int) -> bytes:
+            return os.pread(opened.fileno(), min(length, written.offset) if written.file == file else length, 0)
+
+        return gtids_before(head, FIRST_OFFSET)
 
 
 def holds(known: str, gtid: str) -> bool:
