@@ -189,8 +189,8 @@ def walks(history: Sequence[Version], states: Sequence[Image | None], *, copied:
 
     `states` are the row after each change, None for a DELETE. A version may cover several successive changes, a change
     has at most one version, and the last version is the last state. A version without a change is a row that was
-    written as it was: behind a DDL that adds a column, a DELETE and an INSERT of one transaction may leave it so. With
-    `copied`, the first version may be the row as
+    written as it was: behind a DDL that adds a column, a DELETE and an INSERT of one transaction may leave it so, and
+    TiDB writes rows anew when it changes a column's type. With `copied`, the first version may be the row as
     a copy found it at any moment; earlier changes then have no version.
     """
     place, last = 0, None
@@ -203,7 +203,7 @@ def walks(history: Sequence[Version], states: Sequence[Image | None], *, copied:
             what = "applied again" if last in (None, *states[:place]) else "from nowhere"
             return f"{what}: {last}, at {version.transaction.committed}; next upstream: {list(states[place:][:3])}"
     end = history[-1].image if history else last
-    if states and end != states[-1] and not (copied and not place):
+    if states and states[-1] not in (last, end) and not (copied and not place):
         return f"missing: upstream it is {states[-1]} in the end, here {end}"
     return ""
 
