@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from unshard.config.files import load_source, load_task
 from unshard.config.redact import hidden, hidden_text
 from unshard.config.subtask import plan_subtasks
@@ -54,3 +56,20 @@ def test_a_subtask_is_shown_without_its_secrets() -> None:
     assert "s3cret" not in str(whole.redacted())
     assert "s3cret" not in repr(whole)
     assert "s3cret" in whole.model_dump_json()
+
+
+@pytest.mark.parametrize("password", ["p/ss", "p@ss", "p:s@/s"])
+def test_a_password_in_a_url_may_have_any_character(password: str) -> None:
+    assert hidden({"store": f"mysql://u:{password}@h:1/d"}) == {"store": "mysql://u:******@h:1/d"}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.hadoop.fs.azure.sas.box.a.blob.core.windows.net",
+    ],
+)
+def test_keys_of_spark_that_hold_a_secret(key: str) -> None:
+    assert hidden_text(f"spark: {{conf: {{{key}: s3cret}}}}\n").count("s3cret") == 0

@@ -166,7 +166,9 @@ def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
     assert caught.value.code == "CLUSTER-005"
 
 
-@pytest.mark.parametrize("url", ["nonsense", "postgresql://u@h/d", "mysql://u:secret@h:3306", "sqlserver://x"])
+@pytest.mark.parametrize(
+    "url", ["nonsense", "mysql://u:a@secret@h:1/d", "postgresql://u@h/d", "mysql://u:secret@h:3306", "sqlserver://x"]
+)
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ClusterError) as caught:
         Store(url)

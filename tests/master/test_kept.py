@@ -30,6 +30,17 @@ def test_passwords_are_encrypted_and_comments_stay(key: None) -> None:
     assert kept(stored) == stored
 
 
+@pytest.mark.parametrize("form", ["|-\n    a b", ">-\n    a\n    b", "a\n    b", "!!str a b", "&p a b", "'a b'"])
+@pytest.mark.parametrize("next_key", ["\n  security: {}\nenable: true\n", "\n\n# of the shop\nenable: true\n", "\n"])
+def test_a_password_in_any_form_of_yaml(key: None, form: str, next_key: str) -> None:
+    text = f"source-id: a\nfrom:\n  host: h\n  port: 3306\n  user: u\n  password: {form}{next_key}"
+    stored = kept(text)
+    assert "a b" not in stored
+    assert ("# of the shop" in stored) == ("# of the shop" in text)
+    database = parse_source(stored).database
+    assert (database.secret(), database.port) == ("a b", 3306)
+
+
 def test_without_a_key_nothing_changes() -> None:
     assert kept(source_text("a")) == source_text("a")
 

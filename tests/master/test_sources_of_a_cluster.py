@@ -173,6 +173,17 @@ def test_a_name_is_of_one_worker(rig: Rig) -> None:
     assert rig.master.cluster.state.workers["w1"].addr == "elsewhere:1"
 
 
+def test_a_name_is_of_the_worker_that_a_new_leader_has_not_heard_yet(rig: Rig) -> None:
+    first = rig.worker("w1")
+    rig.sources("a")
+    with first.heard:
+        rig.master.liveness.begin(rig.master.cluster.state.workers)
+        with refused("CLUSTER-011"):
+            rig.master.beat(Heartbeat(name="w1", addr="elsewhere:8262", life="another"))
+        first.beat()
+    assert rig.master.cluster.state.workers["w1"].addr == first.addr
+
+
 def test_only_members_that_are_gone_are_forgotten(rig: Rig) -> None:
     worker = rig.worker("w1")
     for kind, name in (("worker", "w1"), ("worker", "x"), ("master", "m1"), ("master", "x")):

@@ -283,7 +283,7 @@ def test_what_the_master_can_t_read_goes_on_by_the_order_before_and_does_not_beg
 
 def told_of(agent: Agent, code: str) -> bool:
     try:
-        agent.report(None, 5)
+        result = agent.report(None, 5).source_status.result
     except ClusterError as error:
         return error.code == code
-    return False
+    return result is not None and result.errors[0].err_code == code

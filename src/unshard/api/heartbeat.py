@@ -96,6 +96,7 @@ class Heartbeat(Form):
             ignored.
         version: that of Unshard there; "" where it is not reported.
         disk_free: the free share, from 0 to 1, of the disk of the source's relay log; None where that is not known.
+        refused, refusal: the epoch of an order that it can't carry out, and why; 0 and None where there is none.
     """
 
     name: str
@@ -109,6 +110,8 @@ class Heartbeat(Form):
     number: int = 0
     version: str = ""
     disk_free: float | None = None
+    refused: int = 0
+    refusal: ProcessError | None = None
 
 
 def unread_source(source: str, cause: str) -> ClusterError:

@@ -11,7 +11,7 @@ from unshard.config.secret import HIDDEN
 from unshard.log.redaction import without_credentials
 
 _SECRET = re.compile(
-    r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|credential|ssl[-_]key[-_](bytes|base64)",
+    r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|account[._-]?key|private[._-]?key|\.sas\.|credential|ssl[-_]key[-_](bytes|base64)",
     re.IGNORECASE,
 )
 """Names of keys whose value is a secret, in Spark's `conf` and in sessions too."""

@@ -33,7 +33,7 @@ _CREDENTIALS = (
     re.compile(rf"(\bpassword\s*\(\s*)(?:{_QUOTED})", re.I),
     re.compile(rf"(\b(?:password|passwd|secret|token)\b[\"']?\s*[=:]\s*)(?:{_QUOTED}|[^\s,;)}}\"']+)", re.I),
     re.compile(r"(\bauthorization[\"']?\s*[=:]\s*(?:[\"']?bearer\s+)?)[^\s,;)}\"']+", re.I),
-    re.compile(r"(\w://[^\s:/@]*:)[^\s/@]+(?=@)"),
+    re.compile(r"(\w://[^\s:/@]*:)\S+(?=@)"),  # up to the last @: a password may have an @ or a / in it
 )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from threading import Condition
 
 from unshard.api.heartbeat import Heartbeat, SubtaskBrief
+from unshard.api.status import ProcessError
 
 FORMER_LIVES = 8
 """The number of replaced processes that are remembered for one worker's name."""
@@ -92,6 +93,11 @@ class Liveness:
         with self._bell:
             found = self._beats.get(worker)
             return found[1] if found is not None else None
+
+    def refusal(self, worker: str, epoch: int) -> ProcessError | None:
+        """Return why the worker can't carry out its order of that epoch; None where it can, as far as is known."""
+        beat = self.beat_of(worker)
+        return beat.refusal if beat is not None and beat.refused == epoch else None
 
     def brief(self, worker: str, epoch: int, task: str) -> SubtaskBrief | None:
         """Return the worker's last report of a task, if the worker serves by that epoch; else None."""

@@ -19,7 +19,7 @@ def kept(text: str) -> str:
     assert node is not None, "the text is a file that was read"
     places = {(one.start_mark.index, one.end_mark.index): one.value for one in _passwords(node, []) if one.value}
     for (begin, end), value in sorted(places.items(), reverse=True):
-        new = sealed(value)
+        new, end = sealed(value), begin + len(text[begin:end].rstrip())  # a block scalar ends at the next key
         if new != value:
             text = f"{text[:begin]}'{new}'{text[end:]}"
     return text

@@ -179,7 +179,8 @@ class Master:
             raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": beat.addr})
         known = cluster.state.workers.get(beat.name)
         if known is None or known.addr != beat.addr:
-            if known is not None and beat.name in self.liveness.online():
+            alive = self.liveness.online() | self.liveness.presumed()  # a new leader has not heard all of them yet
+            if known is not None and beat.name in alive:
                 raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": known.addr})
             self.members.register(WorkerRow(beat.name, beat.addr))
         if beat.leaving:

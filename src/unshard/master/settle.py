@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unshard.api.heartbeat import SubtaskBrief
-from unshard.api.status import Stage
+from unshard.api.status import ProcessError, Stage
 from unshard.api.verbs import Answer, of_source
 from unshard.errors import ClusterError, Where
 from unshard.master.cluster import Cluster
@@ -55,7 +54,7 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
             return None
         if wanted is not Stage.RUNNING:
             return ""  # it serves nothing, so nothing of the task runs there
-        return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or None
+        return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or refused(cluster, row.source)
     brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task)
     if brief is None:
         return "" if wanted is Stage.STOPPED else None
@@ -63,14 +62,18 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
         if brief.revision < row.revision:
             return None
         if brief.stage is Stage.PAUSED and brief.error is not None:
-            return _fault(brief)
+            return _fault(brief.error)
     return "" if brief.stage in _SETTLED[wanted] else None
 
 
-def _fault(brief: SubtaskBrief) -> str:
-    error = brief.error
-    if error is None:
-        return ""
+def refused(cluster: Cluster, source: str) -> str | None:
+    """Return why the worker of a source can't carry out its order, with what to do; None where it can."""
+    bound = cluster.serving(source)
+    refusal = cluster.liveness.refusal(bound.worker, bound.epoch) if bound is not None else None
+    return _fault(refusal) if refusal is not None else None
+
+
+def _fault(error: ProcessError) -> str:
     cause = f"\n  why: {error.raw_cause}" if error.raw_cause else ""
     hint = f"\n  what to do: {error.workaround}" if error.workaround else ""
     return f"{error.err_code}: {error.message}{cause}{hint}"
@@ -83,7 +86,7 @@ def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
         brief = cluster.liveness.brief(worker, _epoch(cluster, row.source), row.task)
         values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
         error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
-        return of_source(row.source, worker, str(error), good=False)
+        return of_source(row.source, worker, refused(cluster, row.source) or str(error), good=False)
     good = not outcome or (outcome in _NOTHING_RUNS and wanted is not Stage.RUNNING)
     return of_source(row.source, worker, outcome, good=good)
 

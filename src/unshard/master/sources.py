@@ -14,7 +14,7 @@ from unshard.master.cluster import Cluster
 from unshard.master.orders import unread
 from unshard.master.passwords import kept
 from unshard.master.scheduler import worker_fault
-from unshard.master.settle import WAIT_SECONDS, settle
+from unshard.master.settle import WAIT_SECONDS, refused, settle
 from unshard.master.state import SourceRow, State, known
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
@@ -96,13 +96,13 @@ class Sources:
         return answer([of_source(name, state.worker_of(name))])
 
     def wait_served(self, names: Sequence[str]) -> bool:
-        """Wait until the worker of each source that has one shows that it serves the source."""
+        """Wait until the worker of each source that has one shows that it serves the source, or why it can't."""
 
         def taken() -> bool:
             for name in names:
                 bound = self._cluster.serving(name)
                 beat = self._cluster.liveness.beat_of(bound.worker) if bound is not None else None
-                if bound is not None and (beat is None or beat.epoch != bound.epoch):
+                if bound is not None and (beat is None or bound.epoch not in (beat.epoch, beat.refused)):
                     return False
             return True
 
@@ -116,4 +116,5 @@ class Sources:
     def _shown(self, name: str) -> Answer:
         worker = self._cluster.state.worker_of(name)
         faults = [str(error) for error in unread(self._cluster.state, [name], ())]
+        faults = faults or [why for why in [refused(self._cluster, name)] if why]
         return of_source(name, worker, "\n".join(faults or ([] if worker else [_NO_WORKER])))

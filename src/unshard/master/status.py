@@ -30,6 +30,7 @@ _ASKED_AT_ONCE = 16
 _ALL_ALIKE = (Stage.NEW, Stage.FINISHED, Stage.STOPPED)
 _AT_WORK = (Stage.NEW, Stage.RUNNING)
 _NO_WORKER = "CLUSTER-015"
+REFUSED = "the worker can't carry out its order; it tries again with each heartbeat"
 _NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
 
 
@@ -100,7 +101,8 @@ class Statuses:
             link = self._cluster.link(bound.worker)
             found = link.fresh_report(task, ASK_SECONDS) if asks else link.report(task, ASK_SECONDS)
         except UnshardError as error:
-            return _recorded(state, source, task, error)
+            refusal = self._cluster.liveness.refusal(bound.worker, bound.epoch)
+            return _recorded(state, source, task, error, refusal)
         if found.source_status.source != source:
             return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         faults = unread(state, [source], ())
@@ -118,6 +120,10 @@ def summary(task: str, reports: Iterable[SourceReport]) -> str:
     if any(one.stage is Stage.PAUSED and one.result is not None and one.result.errors for _, one in found):
         return f"Error - Some error occurred in subtask. Please run `query-status {task}` to get more details."
     for report, one in found:
+        refusal = report.source_status.result
+        if one.stage in _AT_WORK and refusal is not None and refusal.detail == REFUSED:
+            told = f"Worker {report.source_status.worker} can't serve source {report.source_status.source}"
+            return f"Error - {told}. Please run `query-status {task}` to get more details."
         if one.stage in _AT_WORK and _is_unserved(report):
             source = report.source_status.source
             return f"Error - No worker serves source {source}. Please run `query-status {task}` to get more details."
@@ -154,11 +160,14 @@ def _rows(state: State, source: str, task: str | None) -> list[SubtaskRow]:
     return [row for row in state.of_source(source) if task in (None, row.task)]
 
 
-def _recorded(state: State, source: str, task: str | None, error: UnshardError) -> SourceReport:
-    """Return the master's record of a source whose worker does not answer, with the reason."""
-    status = SourceStatus(
-        source=source, worker=state.worker_of(source), result=ProcessResult(errors=(process_error(error),))
-    )
+def _recorded(
+    state: State, source: str, task: str | None, error: UnshardError, refusal: ProcessError | None = None
+) -> SourceReport:
+    """Return the master's record of a source whose worker does not answer, or refuses its order, with the reason."""
+    result = ProcessResult(errors=(process_error(error),))
+    if refusal is not None:
+        result = ProcessResult(errors=(refusal,), detail=REFUSED)
+    status = SourceStatus(source=source, worker=state.worker_of(source), result=result)
     return SourceReport(source_status=status, sub_task_status=tuple(_last(row) for row in _rows(state, source, task)))
 
 

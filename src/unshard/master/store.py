@@ -47,6 +47,8 @@ def engine_of(url: str, password: str, silent_seconds: float) -> Engine:
     """
     try:
         parsed = make_url(url)
+        if "@" in (parsed.host or ""):
+            raise ArgumentError("a password with @ in it goes into `store-password`, or has %40 in its place")
         if parsed.drivername in ("mysql", "mariadb"):
             parsed = parsed.set(drivername=_DRIVER)
         if password:

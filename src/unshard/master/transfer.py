@@ -74,4 +74,6 @@ def _rests(cluster: Cluster, bound: Bound) -> bool:
     if beat is None or bound.worker not in cluster.liveness.online():
         return True  # nobody to wait for
     settled = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED, Stage.NEW)
+    if beat.refused == bound.epoch and not beat.epoch:
+        return True  # it could not begin
     return beat.epoch == bound.epoch and all(brief.stage in settled for brief in beat.subtasks)

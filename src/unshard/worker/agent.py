@@ -26,15 +26,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from secrets import token_hex
 from threading import Event, Lock, Thread
 
 from unshard.api.heartbeat import DesiredState, Heartbeat, MasterLink, PurgeWish
-from unshard.api.status import MOST_LINES, CopyProgress, FigureHistory, LogLine, LogTail, SourceReport
+from unshard.api.status import (
+    MOST_LINES,
+    CopyProgress,
+    FigureHistory,
+    LogLine,
+    LogTail,
+    ProcessResult,
+    SourceReport,
+)
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.log.ring import RING, LogRing
 from unshard.metrics.sample import free_share, own_version
+from unshard.worker.report import process_error
 from unshard.worker.source_worker import Means, SourceWorker
 
 TICK_SECONDS = 0.25
@@ -57,7 +67,8 @@ class Agent:
     leaves: bool = True
     host: SourceWorker | None = None
     _orders: DesiredState | None = None
-    _refusal: ClusterError | None = None
+    _refusal: UnshardError | None = None
+    _refused: int = 0
     _life: str = field(default_factory=lambda: token_hex(8))
     _beaten: int = 0
     _asked: float = 0.0
@@ -99,7 +110,7 @@ class Agent:
             self._leave()
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
-        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, 085 and 091 for an unread one."""
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, or why it could not begin."""
         return self._report(task, seconds, asks=False)
 
     def fresh_report(self, task: str | None, seconds: float) -> SourceReport:
@@ -108,9 +119,15 @@ class Agent:
 
     def _report(self, task: str | None, seconds: float, *, asks: bool) -> SourceReport:
         del seconds  # what it says, it knows
-        if self._refusal is not None:
-            raise self._refusal
-        return self._serving().report(task, asks=asks)
+        refusal, host = self._refusal, self.host
+        if refusal is None:
+            return self._serving().report(task, asks=asks)
+        if host is None:
+            raise refusal
+        found = host.report(task, asks=asks)
+        result = ProcessResult(errors=(process_error(refusal, datetime.now(UTC)),))
+        status = found.source_status.model_copy(update={"result": result})
+        return found.model_copy(update={"source_status": status})
 
     def copy_progress(self, task: str, life: str, since: int, seconds: float) -> CopyProgress:
         """As `WorkerLink`. Raises ClusterError CLUSTER-023."""
@@ -164,13 +181,25 @@ class Agent:
             self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
 
     def _heed(self, orders: DesiredState) -> None:
-        """Obey the orders; an order that this version can't read is reported in the source's status."""
+        """Obey the orders. Why it can't is told in the source's status, and to the master; the next answer tries again.
+
+        It may be a form that this version can't read, or a secret that is not on this machine.
+        """
         try:
             self._obey(orders)
-        except ClusterError as error:
-            self._refusal = error
+        except UnshardError as error:
+            self._refuse(orders, error)
             raise
-        self._refusal = None
+        except Exception as bug:
+            self._refuse(orders, ClusterError("CLUSTER-021", cause=repr(bug)[:500]))
+            raise
+        self._refusal, self._refused = None, 0
+
+    def _refuse(self, orders: DesiredState, error: UnshardError) -> None:
+        known, self._refusal = self._refusal, error
+        self._refused = orders.order.epoch if orders.order is not None else 0
+        if known is None or str(known) != str(error):
+            self._changed()
 
     def _obey(self, orders: DesiredState) -> None:
         order, host = orders.order, self.host
@@ -232,7 +261,10 @@ class Agent:
     def _beat(self) -> Heartbeat:
         self._beaten += 1
         beat = Heartbeat(name=self.name, addr=self.addr, life=self._life, number=self._beaten, version=own_version())
-        host = self.host
+        host, refusal = self.host, self._refusal
+        if refusal is not None:
+            told = process_error(refusal, datetime.now(UTC))
+            beat = beat.model_copy(update={"refused": self._refused, "refusal": told})
         if host is None:
             return beat
         serves = {"epoch": host.order.epoch, "source": host.order.source, "disk_free": self._disk_free}

@@ -71,9 +71,9 @@ class SharedRelay:
         with self._lock:
             if wanted is self.wanted:
                 return
-            self.wanted = wanted
             if wanted is Stage.RUNNING and self.unit is None:
                 self._begin(None, None)
+            self.wanted = wanted
             if wanted is Stage.RUNNING or (wanted is Stage.STOPPED and self._readers):
                 self._start()
             elif self.unit is not None:
@@ -122,13 +122,17 @@ class SharedRelay:
                 self.unit.stop()
 
     def renew(self, source: SourceConfig) -> None:
-        """Use another source file from now on; readers go on reading, by its login from the next connection on."""
+        """Use another source file from now on; readers go on reading, by its login from the next connection on.
+
+        Raises ConfigError where a secret of it can't be read; the file before stays in use.
+        """
         with self._lock:
+            endpoint = to_endpoint(source.database)
             self.source, wanted = source, self.wanted
             if self._backfill is not None:
-                self._backfill.renew(to_endpoint(source.database))
+                self._backfill.renew(endpoint)
             if self._readers and self.unit is not None:
-                self.unit.renew(source, to_endpoint(source.database))
+                self.unit.renew(source, endpoint)
             elif self.unit is not None:
                 self.unit.stop()
                 self.unit, self.wanted = None, Stage.STOPPED

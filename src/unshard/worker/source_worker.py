@@ -16,7 +16,7 @@ from unshard.api.status import CopyProgress, SourceReport, SourceStatus, Stage
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
-from unshard.errors import ClusterError, RelayError, Where, bounded
+from unshard.errors import ClusterError, ConfigError, RelayError, Where, bounded
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import PurgeLimits
@@ -91,7 +91,9 @@ class SourceWorker:
 
         A subtask whose order has what this version doesn't know stops, and reports it. Raises ClusterError CLUSTER-085
         where the source's part has: all goes on as before then. What the master itself can't read goes on by the
-        config of the order before, through the same stages; without one it does not begin, and reports it.
+        config of the order before, through the same stages; without one it does not begin, and reports it. Raises
+        ConfigError, after all else is done, where a secret of the source's new file is not on this machine: relay and
+        watch go on by the old one.
         """
         if self._closing:
             return
@@ -102,10 +104,12 @@ class SourceWorker:
             self._log.info("a master answers again")
         self._stand(alone=False)
         self.order = order
+        failure: ConfigError | None = None
         if source != self.source:
-            self.source = source
-            self.relay.renew(source)
-            self._watch = UpstreamWatch(to_endpoint(source.database))
+            try:
+                self._renew(source)
+            except ConfigError as error:
+                failure = error
         wanted = {one.task: one for one in order.subtasks if one.stage is not Stage.STOPPED}
         refused = {}
         for task, one in wanted.items():
@@ -118,6 +122,8 @@ class SourceWorker:
             if task not in wanted or task in refused:
                 hosted.close()
         self.relay.keep(order.relay_stage)
+        if failure is not None:
+            raise failure
 
     def tick(self) -> None:
         """Do what is due by time. Called every half second or so."""
@@ -200,6 +206,11 @@ class SourceWorker:
         """
         limits = PurgeLimits(wish.before, wish.sub_dir, wish.time)
         return self.purger.purge(self.relay, self._followers, limits).told()
+
+    def _renew(self, source: SourceConfig) -> None:
+        watch = UpstreamWatch(to_endpoint(source.database))  # first: a secret may not be there
+        self.relay.renew(source)
+        self.source, self._watch = source, watch
 
     def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
         known, cause = self.refused.get(order.task), bounded(error.cause)

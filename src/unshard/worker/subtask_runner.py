@@ -287,7 +287,14 @@ class SubtaskRunner:
         except BaseException as caught:  # noqa: BLE001 - whatever it is, the stage has to tell of it
             fault = caught
         with self._lock:
-            self._end(fault, stopped=stop.is_set())
+            try:
+                self._end(fault, stopped=stop.is_set())
+            except Exception as bug:  # noqa: BLE001 - a subtask without a thread must not go on as Running
+                self._log.error("failed by a bug", exc_info=bug)
+                self.error = process_error(_bug(fault or bug, self.source), datetime.now(UTC))
+                self.fault, self._failed_at = bug, self.order.revision
+                self._detail = self._why_it_stands(worth_it=False)
+                self._say(StageEvent.FAIL)
             self._pursue()
         self.changed()
 
@@ -325,7 +332,8 @@ class SubtaskRunner:
         place = f" [{error.where}]" if str(error.where) else ""
         cause = f": {error.cause}" if error.cause else ""
         text = " ".join(f"{error.code}{place}: {error.message}{cause}".split())
-        status = self.subtask.status() if self.subtask is not None else SubtaskStatus(self.source, "starting")
+        # nobody is asked: heartbeats wait for the lock meanwhile, and the target may be what does not answer
+        status = self.reading(asks=False)
         copied = status.progress is not None and status.progress.rows_done > status.progress.rows_before
         worked = copied or (status.sync is not None and status.sync.batches > 0)
         before = self._waited if self.resumption.step > 1 and not worked else None

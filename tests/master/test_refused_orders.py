@@ -1,0 +1,118 @@
+"""A worker that can't carry out its order, for a secret that is not on its machine: told, and tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from cluster_rig import task_text
+
+from support.waiting import wait_until
+from unshard.api.status import Stage
+from unshard.api.verbs import ListMember, OperateSource, QueryStatus, StartTask, TransferSource
+from unshard.checks.result import CheckReport
+from unshard.config.subtask import SubtaskConfig
+from unshard.errors import ClusterError
+from unshard.master.service import Master
+from unshard.master.store import Store
+from unshard.target.receipts import Order
+from unshard.worker.agent import Agent
+from unshard.worker.shared_relay import SharedRelay
+from unshard.worker.source_worker import Means
+from unshard.worker.subtask import Subtask
+
+
+def source_of(secret: Path, more: str = "") -> str:
+    login = f"{{host: 127.0.0.1, port: 1, user: root, password: 'file:{secret}'}}"
+    return f"source-id: s1\nfrom: {login}\n{more}"
+
+
+def _refuses(config: SubtaskConfig, relay: SharedRelay, order: Order | None) -> Subtask:
+    raise ClusterError("CLUSTER-021", cause="no server is needed here")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[tuple[Master, dict[str, Agent]]]:
+    """A master and two workers, real ones, in this process."""
+    agents: dict[str, Agent] = {}
+    url = f"sqlite:///{folder / 'state.db'}"
+    master = Master(
+        Store(url),
+        agents.__getitem__,
+        "m",
+        "m:1",
+        lease_seconds=60,
+        worker_ttl_seconds=60,
+        check=lambda *_: CheckReport(()),
+        ask=lambda _: None,
+    )
+    master.start()
+    stop, threads = Event(), []
+    for name in ("w1", "w2"):
+        agents[name] = Agent(name, master, Means(name, _refuses, relay_dir=str(folder / name)))
+        threads.append(Thread(target=agents[name].run, args=(stop,)))
+        threads[-1].start()
+        wait_until(lambda: len(agents) == len(master.liveness.online()), "the worker is heard")
+    try:
+        yield master, agents
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        master.close()
+
+
+def serves(agent: Agent) -> bool:
+    return agent.host is not None
+
+
+def test_a_password_that_is_not_on_the_worker(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    with cluster(tmp_path) as (master, agents):
+        (created,) = master.operate_source(OperateSource(op="create", config=(source_of(secret),)))["sources"]
+        assert str(secret) in created["msg"]
+        (begun,) = master.start_task(StartTask(task=task_text("t", "s1")))["sources"]
+        assert (begun["result"], str(secret) in begun["msg"]) == (False, True)
+        (short,) = master.query_status(QueryStatus())["tasks"]
+        assert short["taskStatus"].startswith("Error - Worker w1 can't serve source s1.")
+        (whole,) = master.query_status(QueryStatus(name="t"))["sources"]
+        (error,) = whole["sourceStatus"]["result"]["errors"]
+        assert str(secret) in error["Message"] + error["RawCause"]
+        assert master.list_member(ListMember(worker=True))["result"]
+        assert master.transfer_source(TransferSource(source="s1", worker="w2"))["result"]
+        secret.write_text("a password")
+        agents["w2"].wake()
+        wait_until(lambda: serves(agents["w2"]), "it has tried again")
+        assert not serves(agents["w1"])
+
+
+def test_a_new_password_that_is_not_on_the_worker_yet(tmp_path: Path) -> None:
+    """Everything goes on by the old one until it is there, and other orders are carried out."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("old")
+    kept = "enable-relay: true\n"
+    with cluster(tmp_path) as (master, agents):
+        agent = agents["w1"]
+        master.operate_source(OperateSource(op="create", config=(source_of(first, kept),)))
+        wait_until(lambda: serves(agent), "it serves the source")
+        assert agent.host is not None
+        relay = agent.host.relay
+        wait_until(lambda: relay.unit is not None, "the relay is kept")
+        master.operate_source(OperateSource(op="update", config=(source_of(second, kept),)))
+        wait_until(
+            lambda: master.liveness.refusal("w1", master.cluster.state.bounds["s1"].epoch) is not None, "it is refused"
+        )
+        (told,) = master.operate_source(OperateSource(op="show"))["sources"]
+        assert str(second) in told["msg"]
+        assert relay.wanted is Stage.RUNNING
+        assert relay.source.database.password == f"file:{first}"
+        (begun,) = master.start_task(StartTask(task=task_text("t", "s1")))["sources"]
+        assert "no server is needed here" in begun["msg"]
+        second.write_text("new")
+        agent.wake()
+        wait_until(lambda: relay.source.database.password == f"file:{second}", "the relay has the new one")
+        wait_until(lambda: agent._refusal is None, "nothing is refused any more")
+        assert relay.unit is not None
+        assert relay.wanted is Stage.RUNNING
