@@ -103,6 +103,15 @@ class Process:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
+    def wakes_to_its_end(self) -> bool:
+        """Wake all of them; whether it has ended.
+
+        Called again and again: a task that freezes its driver first may have been caught between the two, and then
+        freezes itself behind the first call.
+        """
+        self.send_all(signal.SIGCONT)
+        return self.ended is not None
+
     def is_frozen(self) -> bool:
         """Whether any process of its family is stopped."""
         return any(_is_stopped(one) for one in self._family())

@@ -136,8 +136,7 @@ def test_a_process_that_is_frozen_before_a_commit(
         with TaskRun(files, spark) as heir:
             heir.catch_up()
             work.run(transactions=20)
-            zombie.send_all(signal.SIGCONT)
-            wait_until(lambda: zombie.ended is not None, "the frozen one has ended", told=lambda: zombie.text)
+            wait_until(zombie.wakes_to_its_end, "the frozen one has ended", told=lambda: zombie.text)
             heir.catch_up()
         assert zombie.ended == REFUSED, zombie.text
         assert "SYNC-001" in zombie.text or "LOAD-007" in zombie.text, zombie.text
