@@ -116,3 +116,19 @@ def test_a_new_password_that_is_not_on_the_worker_yet(tmp_path: Path) -> None:
         wait_until(lambda: agent._refusal is None, "nothing is refused any more")
         assert relay.unit is not None
         assert relay.wanted is Stage.RUNNING
+
+
+def test_a_relay_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("a password")
+    (tmp_path / "w1").write_text("a file is in the place of the folder")
+    with cluster(tmp_path) as (master, agents):
+        master.operate_source(OperateSource(op="create", config=(source_of(secret, "enable-relay: true\n"),)))
+        wait_until(lambda: serves(agents["w1"]), "it serves the source")
+
+        def told() -> str:
+            (whole,) = master.query_status(QueryStatus(sources=("s1",)))["sources"]
+            return str(whole["sourceStatus"]["relayStatus"])
+
+        wait_until(lambda: "RELAY-014" in told(), "the status tells it", told=told)
+        assert "'stage': 'Paused'" in told()

@@ -41,8 +41,9 @@ class RunRecord:
 
 
 def write_record(file: Path, record: RunRecord) -> None:
-    """Write it over the one before, for its user alone."""
-    file.touch(mode=0o600)
+    """Put it in the place of the one before, for its user alone. A full disk leaves the one before."""
+    written = file.with_name(f"{file.name}.tmp")
+    written.touch(mode=0o600)
     form = {
         "task": record.task,
         "began": record.began,
@@ -51,7 +52,8 @@ def write_record(file: Path, record: RunRecord) -> None:
         "outcome": record.outcome,
         "log": record.log,
     }
-    file.write_text(json.dumps(form, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written.write_text(json.dumps(form, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written.rename(file)
 
 
 def record_in(file: Path) -> RunRecord | None:

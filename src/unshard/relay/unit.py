@@ -122,11 +122,16 @@ class RelayUnit:
     def start(self) -> None:
         """Begin in a thread and return at once; no-op while it runs. After an error or a stop it goes on.
 
-        Raises RelayError 021 while another process writes to the folder.
+        Raises RelayError 021 while another process writes to the folder, 014 where there can be no such folder; the
+        status tells it too.
         """
         if self._thread is not None and self._thread.is_alive():
             return
-        self._lock.take()
+        try:
+            self._lock.take()
+        except RelayError as error:
+            self._stage, self._trouble, self._stopped_at = "Paused", error, datetime.now(UTC)
+            raise
         self._stopping.clear()
         self._stage, self._trouble = "Running", None
         self._server = None  # it may have been replaced: it is identified anew

@@ -37,6 +37,7 @@ FINAL_TEXTS = (
 
 WORTH_ANOTHER_TRY = frozenset(
     {
+        "CONFIG-004",
         "SOURCE-002",
         "SOURCE-004",
         "SOURCE-008",
