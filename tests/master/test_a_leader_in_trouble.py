@@ -97,6 +97,27 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     assert worker.order.epoch == bounds["a"].epoch
 
 
+def test_a_leader_that_stood_still_hears_its_workers_before_it_gives_them_up(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within its lease, which may be longer than the workers' ttl."""
+    now = rig.master.liveness._monotonic()
+    monkeypatch.setattr(rig.master.liveness, "_monotonic", lambda: now)
+    worker = rig.worker("w1")
+    rig.worker("w2")
+    rig.sources("a", worker="w1")
+    bounds = rig.master.cluster.state.bounds
+    worker.falls_silent()
+    now += 1000.0
+    rig.master.slept(1.0, 1000.0)
+    rig.master.step()
+    assert rig.master.cluster.state.bounds == bounds
+    now += 1000.0
+    rig.master.slept(1.0, 1.1)
+    rig.master.step()
+    assert rig.master.cluster.state.bounds != bounds
+
+
 def test_a_database_that_is_slow_is_named_as_why_nobody_leads(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rig.master.election, "lease_seconds", 0.0)  # any look takes longer than half of it
     rig.master.step()

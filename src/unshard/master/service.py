@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
@@ -71,6 +72,7 @@ from unshard.metrics.sample import Sample
 
 WORKER_TTL_SECONDS = 8.0
 _TICKS = 8
+_LONGEST_PAUSE_SECONDS = 1.0
 """How many times per lease the lease and the workers are looked at."""
 
 
@@ -330,8 +332,25 @@ class Master:
 
         self.cluster.keep(bound.source, news)
 
+    def slept(self, wanted: float, took: float) -> None:
+        """Note how long a pause of this process was. After one that was much too long it has stood still itself.
+
+        It has heard no beats meanwhile, so its workers have a ttl to beat before they count as lost, as they have with
+        a new leader.
+        """
+        if self.election.epoch and took > wanted + self.liveness.ttl_seconds / 2:
+            logger("master").warning("this process has stood still", seconds=round(took, 1))
+            with suppress(ClusterError):
+                self.liveness.begin(self.cluster.state.workers)
+
     def _lead(self) -> None:
-        while not self._stop.wait(self.election.lease_seconds / _TICKS):
+        while True:
+            due = time.monotonic() + self.election.lease_seconds / _TICKS
+            while (left := due - time.monotonic()) > 0:
+                wanted, begun = min(left, _LONGEST_PAUSE_SECONDS), time.monotonic()
+                if self._stop.wait(wanted):
+                    return
+                self.slept(wanted, time.monotonic() - begun)
             self.step()
 
 
