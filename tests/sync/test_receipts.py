@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import MySQLdb
 import pytest
 
 from unshard.errors import SyncError
 from unshard.model.position import Position
+from unshard.mysql.connection import rows
 from unshard.target import receipts
 from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
@@ -145,3 +147,23 @@ def test_a_task_of_an_earlier_version_gets_what_orders_need(connection: Any, met
     receipts.claim(connection, meta, "s'1", receipts.Order(7, 4, "worker-2"))
     with pytest.raises(SyncError, match="worker-2"):
         receipts.claim(connection, meta, "s'1", receipts.Order(7, 3, "worker-1"))
+
+
+def test_nobody_claims_while_a_transaction_without_a_receipt_writes(
+    connection: Any, meta: MetaTables, target_server: MariadbServer
+) -> None:
+    """Delivery at least once: what a frozen process has begun to write ends before another process goes on."""
+    first = receipts.claim(connection, meta, "s'1")
+    writer, other = target_server.connection(), target_server.connection()
+    rows(writer, "BEGIN")
+    assert receipts.owns(writer, meta, "s'1", first.epoch)
+    rows(other, "SET SESSION innodb_lock_wait_timeout = 1")
+    with pytest.raises(MySQLdb.OperationalError, match="1205"):
+        rows(other, f"UPDATE {meta.batch} SET epoch = epoch + 1")
+    rows(writer, "COMMIT")
+    second = receipts.claim(other, meta, "s'1")
+    rows(writer, "BEGIN")
+    assert not receipts.owns(writer, meta, "s'1", first.epoch)
+    assert receipts.owns(writer, meta, "s'1", second.epoch)
+    for one in (writer, other):
+        one.close()

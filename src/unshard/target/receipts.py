@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
+from unshard.mysql.tidb import is_tidb
 from unshard.target.meta import MetaTables
 from unshard.target.transactions import upsert
 
@@ -258,9 +259,14 @@ def hold(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int |
 
 
 def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
-    """Return whether this driver still owns the source, for writes that have no receipt; locks nothing."""
+    """Return whether this driver still owns the source, for writes that have no receipt.
+
+    Called in the transaction that writes. No other driver can claim the source before that ends. Into TiDB, which has
+    no shared locks, only the beginning of the transaction is safe.
+    """
+    shared = "" if is_tidb(connection) else " LOCK IN SHARE MODE"
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {meta.batch} WHERE source = %s AND epoch = %s", (source, epoch))
+        cursor.execute(f"SELECT 1 FROM {meta.batch} WHERE source = %s AND epoch = %s{shared}", (source, epoch))
         return cursor.fetchone() is not None
 
 
