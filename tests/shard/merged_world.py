@@ -15,6 +15,7 @@ from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import MergedChange, ShardId, StructureRequest, names_of
 from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
+from unshard.shard.shown_text import as_shown
 
 NAME = TableName("all", "t")
 CONTEXT = Context("all", mariadb=True)
@@ -40,7 +41,7 @@ def behind(before: TableDefinition, change: str) -> TableDefinition:
     table = to_table(before, NAME, Dialect.MARIADB)
     found = evaluate(classify_ddl(f"ALTER TABLE t {change}", CONTEXT), lambda _: table, lambda _: None)[NAME]
     assert found is not None
-    return definition_of(found, Dialect.MARIADB)
+    return as_shown(definition_of(found, Dialect.MARIADB))
 
 
 def why_barrier(before: TableDefinition, change: str) -> str:

@@ -9,6 +9,7 @@ It is the shard's own structure, except for what can't be joined with those of t
 | a column with other attributes than the target's, such as its character set | the target's column |
 | a column that another shard lacks, and that has no rule | a nullable one, with the rule NULL |
 | a generated column that another shard lacks | none |
+| one whose members the server may show with other letters, and that another shard lacks | none |
 | no column where the target has one without a rule, or one of a unique key | the target's column |
 | a plain key of other columns than the target's of that name | none |
 | a unique key over a column that another shard lacks | none |
@@ -25,6 +26,7 @@ from dataclasses import replace
 from unshard.schema.definition import ColumnDefinition, KeyKind, TableDefinition
 from unshard.shard.join import IncompatibleError, fill_of, joined_column, joined_keys, joined_type
 from unshard.shard.merged_parts import names_of
+from unshard.shard.shown_text import has_certain_members
 
 
 def fitted(structure: TableDefinition, there: TableDefinition, others: Sequence[TableDefinition]) -> TableDefinition:
@@ -47,7 +49,7 @@ def _fitted(
     having = [one for table in others if (one := table.column(column.name)) is not None]
     target = there.column(column.name)
     lacking = len(having) < len(others)
-    if target is None and lacking and column.generated is not None:
+    if target is None and lacking and (column.generated is not None or not has_certain_members(column)):
         return None
     if target is None and lacking and fill_of(column) is None:
         plain = ColumnDefinition(column.name, column.type, column.charset, column.collation, nullable=True)

@@ -10,7 +10,8 @@
 | TIME(n), DATETIME(n), TIMESTAMP(n) | the largest n |
 | ENUM, SET, where one list begins with the other | the longer list |
 | NULL | NULL, if any shard has it |
-| DEFAULT | the one that all shards have; the column's rule while a shard lacks the column |
+| DEFAULT | the one that all shards have; the column's rule while a shard lacks the column; in a column that is \
+changed, none where the server may show it with other letters (`shard.shown_text`) |
 | plain key | every plain key that a shard has |
 
 Everything else has to be equal; otherwise `IncompatibleError` says in what the shards differ.
@@ -40,6 +41,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.words import unquoted
+from unshard.shard.shown_text import has_certain_default, has_certain_members, uncertain_part
 
 _LENGTHS = frozenset({"char", "varchar", "varbinary", "bit"})
 _FRACTIONS = frozenset({"time", "datetime", "timestamp"})
@@ -71,6 +73,8 @@ class Fill:
 def fill_of(column: ColumnDefinition) -> Fill | None:
     """Return the rule of a column; None where its value differs by row or by the moment, or can't be carried."""
     if column.generated is not None or column.auto_increment or column.period or column.renewed:
+        return None
+    if uncertain_part(column):
         return None
     default, kind = column.default, column.type
     if default is None or default.kind is DefaultKind.NULL:
@@ -207,7 +211,21 @@ def joined_column(
     if rule is not None:
         default = None if rule == "NULL" else Default(DefaultKind.CONSTANT, rule)
         nullable = nullable or rule == "NULL"
-    return replace(there or first, type=kind, nullable=nullable, default=default)
+    return _certain(replace(there or first, type=kind, nullable=nullable, default=default), there)
+
+
+def _certain(column: ColumnDefinition, there: ColumnDefinition | None) -> ColumnDefinition:
+    """Return the join without a default that no statement could be generated with; one that is `there` stays.
+
+    Raises IncompatibleError where the members of its type are not certain, and the column is another one than `there`.
+    """
+    same = there is not None and replace(there, default=None) == replace(column, default=None)
+    if not same and not has_certain_members(column):
+        why = "has members that may hold letters which the server shows as ?, and it differs in the shards"
+        raise IncompatibleError(f"column {column.name} {why}")
+    if has_certain_default(column):
+        return column
+    return replace(column, default=there.default if there is not None and same else None)
 
 
 def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:

@@ -8,6 +8,7 @@ Decides whether it may change the table by itself or needs a barrier of all shar
 | DROP COLUMN with a rule, DROP plain KEY | shrinks |
 | RENAME or CHANGE of a name, any other MODIFY, UNIQUE, PRIMARY KEY, foreign keys, CHECK | barrier |
 | partitions, options, columns without a rule, DROP and ADD of one name at once | barrier |
+| a default or members that the server may show with other letters (`shard.shown_text`) | barrier |
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from unshard.schema.operations import (
     SetDefault,
 )
 from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys
+from unshard.shard.shown_text import uncertain_part
 
 
 def barrier_of(before: TableDefinition, after: TableDefinition, operations: Sequence[Operation]) -> str:
@@ -74,6 +76,8 @@ def _barrier(before: TableDefinition, after: TableDefinition, operation: Operati
 def _without_rule(column: ColumnDefinition | None) -> str:
     if column is None or fill_of(column) is not None:
         return ""
+    if part := uncertain_part(column):
+        return _uncertain(column, part)
     return f"column {column.name} has no constant value that rows of shards without it could get"
 
 
@@ -88,12 +92,17 @@ def _change(before: ColumnDefinition | None, after: ColumnDefinition | None) -> 
     if before is None or after is None:
         return ""
     try:
-        joined = joined_column((after, before), None)
+        joined = joined_column((after, before), None, after)
     except IncompatibleError as error:
         return f"no type takes the values of before and behind it: {error}"
     if (joined.type, joined.nullable) != (after.type, bool(after.nullable)):
         return f"it narrows column {after.name}"
-    return ""
+    part = uncertain_part(after)
+    return _uncertain(after, part) if part else ""
+
+
+def _uncertain(column: ColumnDefinition, part: str) -> str:
+    return f"column {column.name} has {part} with a ? that may stand for a letter of four bytes, such as an emoji"
 
 
 def _rest(before: TableDefinition, after: TableDefinition) -> str:

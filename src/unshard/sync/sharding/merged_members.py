@@ -23,6 +23,7 @@ from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_form import structure_of, structure_text
 from unshard.shard.merged_parts import MergedChange, ShardId, names_of
 from unshard.shard.merged_table import MergedTable
+from unshard.shard.shown_text import as_shown, has_certain_members, without_uncertain_defaults
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, ShardingGroups
 from unshard.target.sharding import Step, load_merged, move_merged
 from unshard.transform.extract import Constant
@@ -38,7 +39,7 @@ class MergedMembers(ShardingGroups):
     def definition(self, table: Table, where: Where) -> TableDefinition:
         """Return a table's structure as the join needs it. Raises ShardError SHARD-041 where it is not understood."""
         try:
-            return definition_of(table, self.dialect)
+            return as_shown(definition_of(table, self.dialect))
         except NotUnderstoodError as error:
             values = {"target": str(self.rules.route(table.name)), "why": str(error)}
             raise ShardError("SHARD-041", where, table.create_sql[:500], values) from error
@@ -118,7 +119,7 @@ class MergedMembers(ShardingGroups):
                     return None
                 merged = self._unclaimed_step(target, partial(self._copied, found=own))
             if merged.after is not None and not merged.has_equal_shards:
-                joined[target] = to_table(merged.after, target, self.dialect)
+                joined[target] = to_table(without_uncertain_defaults(merged.after), target, self.dialect)
         return joined
 
     def end_join(self, targets: Iterable[TableName]) -> None:
@@ -134,6 +135,9 @@ class MergedMembers(ShardingGroups):
             merged = self.with_shard(merged, shard, structure, MergedTable.joined)
         if merged.has_equal_shards or merged.after is None:
             return merged
+        if uncertain := [column.name for column in merged.after.columns if not has_certain_members(column)]:
+            why = f"they differ, and the server may show members of {', '.join(uncertain)} with ? for other letters"
+            raise ShardError("SHARD-040", Where(source), values={"target": str(merged.target), "why": why})
         return merged.begun(source, MergedChange((), merged.after, merged.rules))
 
     def _unclaimed_step(self, target: TableName, step: Step) -> MergedTable:

@@ -1,0 +1,59 @@
+"""Tells which texts of a column a server shows as they are. Pure.
+
+The dictionaries of MariaDB and MySQL are in utf8mb3, which has no letters of four bytes. SHOW CREATE TABLE and
+`information_schema` have a `?` in place of each such letter, so a `?` may stand for one. A structure that is recorded
+has the same form, also where it was computed from a statement that has the letters.
+
+Nothing is generated from a text that is not certain: a shard's own statement runs, which has the letters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from unshard.mysql.charsets import BEYOND_THREE_BYTES
+from unshard.schema.definition import ColumnDefinition, DefaultKind, TableDefinition
+
+_LETTER = re.compile("[\U00010000-\U0010ffff]")
+
+
+def as_shown(table: TableDefinition) -> TableDefinition:
+    """Return the structure with the defaults and the members as SHOW CREATE TABLE has them."""
+    return replace(table, columns=tuple(map(_column_as_shown, table.columns)))
+
+
+def _column_as_shown(column: ColumnDefinition) -> ColumnDefinition:
+    default, members = column.default, column.type.members
+    if default is not None and _LETTER.search(default.text):
+        column = replace(column, default=replace(default, text=_LETTER.sub("?", default.text)))
+    if any(map(_LETTER.search, members)):
+        shown = tuple(_LETTER.sub("?", member) for member in members)
+        column = replace(column, type=replace(column.type, members=shown))
+    return column
+
+
+def has_certain_default(column: ColumnDefinition) -> bool:
+    """Return whether the text of the default is the one that the column really has."""
+    default = column.default
+    if default is None or "?" not in default.text:
+        return True
+    return default.kind is DefaultKind.CONSTANT and column.charset not in BEYOND_THREE_BYTES
+
+
+def has_certain_members(column: ColumnDefinition) -> bool:
+    """Return whether the members of an ENUM or SET are those that the column really has."""
+    return column.charset not in BEYOND_THREE_BYTES or not any("?" in member for member in column.type.members)
+
+
+def uncertain_part(column: ColumnDefinition) -> str:
+    """Return which part of the column a server does not show for certain, in words; empty if it shows all."""
+    if not has_certain_members(column):
+        return "members"
+    return "" if has_certain_default(column) else "a default"
+
+
+def without_uncertain_defaults(table: TableDefinition) -> TableDefinition:
+    """Return the structure without the defaults that are not certain: shards that have the column give its values."""
+    columns = (one if has_certain_default(one) else replace(one, default=None) for one in table.columns)
+    return replace(table, columns=tuple(columns))
