@@ -56,6 +56,10 @@ STATEMENTS = [
     "alter table n1 alter column b set default 1, alter c drop default, force, order by id, b",
     "alter table n1 rename index id to ix, add fulltext (d), add key kd (d(9) desc) comment 'x'",
     "alter table n1 add primary key (id), drop index ix",
+    "create table n2 (a decimal(65,30) not null default 1, b decimal(65,30) default -0.5,"
+    " c decimal(65,0) default 12345678901234567890123456789012345, d decimal(40,2) default 999999999999999999999999.5)",
+    "alter table n2 add e decimal(5,2) default 0.125, add f decimal(5) default 1.5, add g int default 2.5,"
+    " add h decimal(5,1) default -0.25, add i bigint default -3.5, add j decimal(5,2) default -0.001",
 ]
 
 

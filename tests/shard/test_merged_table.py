@@ -38,6 +38,14 @@ def test_not_null_without_a_default_gets_one_as_long_as_a_shard_lacks_it() -> No
     assert last.endswith("ALTER COLUMN `c` DROP DEFAULT")
 
 
+def test_a_default_with_as_many_digits_as_a_decimal_has() -> None:
+    world = World(A, B)
+    world.alter(A, "ADD COLUMN c DECIMAL(65,30) NOT NULL DEFAULT 12345678901234567890123456789012345")
+    assert world.table.rules["c"] == f"12345678901234567890123456789012345.{'0' * 30}"
+    world.alter(B, "ADD COLUMN c DECIMAL(65,30) NOT NULL DEFAULT 12345678901234567890123456789012345")
+    assert not world.open
+
+
 def test_another_default_waits_and_says_what_differs() -> None:
     world = World(A, B)
     world.alter(A, "ADD COLUMN c INT DEFAULT 5")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from unshard.mysql.collations import default_collation
 from unshard.schema.arranged_keys import arranged_keys
@@ -38,6 +38,9 @@ _WITHOUT_ARGUMENTS = frozenset({"year", *CLOB_TYPES, *BLOB_TYPES})
 _ONE_BY_DEFAULT = frozenset({"char", "binary", "bit"})
 _ZERO_TIMESTAMP = Default(DefaultKind.CONSTANT, "'0000-00-00 00:00:00'")
 _NUMERIC = frozenset({*INTEGER_TYPES, "decimal", "float", "double", "year"})
+_EVERY_DIGIT = Context(prec=200, rounding=ROUND_HALF_UP)
+"""Arithmetic with all digits of any DECIMAL: the type has at most 65."""
+
 _NUMBERED = re.compile(r"_ibfk_(\d+)$")
 _CHECK_NUMBER = re.compile(r"_chk_(\d+)$")
 
@@ -223,10 +226,15 @@ def _constant(text: str, kind: DataType) -> str:
     except InvalidOperation:
         return text
     if kind.name == "decimal":
-        value = round(value, kind.arguments[1]) if kind.arguments[1] else Decimal(int(value))
+        value = _rounded(value, kind.arguments[1])
     elif kind.name in INTEGER_TYPES or kind.name == "year":
-        value = Decimal(round(value))
+        value = _rounded(value, 0)
     return format(value, "f")
+
+
+def _rounded(value: Decimal, digits: int) -> Decimal:
+    """Return the value with this many digits after the point; a half is rounded away from zero, as a server does."""
+    return value.quantize(Decimal(1).scaleb(-digits), context=_EVERY_DIGIT) if value.is_finite() else value
 
 
 def _promoted_timestamp(table: TableDefinition, around: Surroundings) -> TableDefinition:
