@@ -1,4 +1,4 @@
-"""Optimistic mode: a source leaves the task while a statement waits for its shards, and comes back."""
+"""Optimistic mode: a source leaves the task or a target, and comes back, while statements wait for all shards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from support.operated_tasks import ctl
 from support.optimistic_runs import has_columns, merged_rows, optimistic, upstream_rows
 from support.shard_rig import ShardRig
-from support.shard_runs import Shards, take_out
+from support.shard_runs import Shards, ends_at, take_out
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.cli.app import app
@@ -148,3 +148,38 @@ def test_an_unlock_waits_until_the_source_has_asked_for_the_statement(
         assert results[0].exit_code == 0, results[0].output
         has_columns(run, shards, "id", "v", "w")
         wait_until(lambda: shards.id(*second, 1) in merged_rows(shards), "the row behind the statement")
+
+
+def renames_alone(rig: ShardRig, shards: Shards) -> None:
+    """The first source's only shard gets a new name for a column: the other source has none that would have to."""
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter("s1", 0, RENAME)
+        has_columns(run, shards, "id", "w")
+        shards.wait_in_step(run)
+
+
+def test_a_source_whose_only_shard_gets_another_target(rig: ShardRig) -> None:
+    shards = optimistic(rig)
+    for source, table in (("s1", 1), ("s2", 0)):
+        shards.run(source, f"DROP TABLE {shards.at(table)}")
+    shards.shards[:] = [("s1", 0), ("s2", 1)]
+    with rig.run(shards) as run:
+        run.catch_up()
+    shards.target.run(f"CREATE TABLE {shards.name}_all.other LIKE {shards.merged}")
+    own = {"schema-pattern": f"{shards.name}_s", "target-schema": f"{shards.name}_all"}
+    fold = {**own, "table-pattern": "t_0", "target-table": "t"}
+    other = {**own, "table-pattern": "t_1", "target-table": "other"}
+    shards.keys = {**shards.keys, "routes": {"fold": fold, "other": other}}
+    shards.instance = {"route-rules": ["fold", "other"]}
+    renames_alone(rig, shards)
+
+
+def test_a_source_that_ends_behind_the_drop_of_its_only_shard(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = optimistic(rig, tables=1)
+    with rig.run(shards) as run:
+        run.catch_up()
+    drop = f"DROP TABLE {shards.at(0)}"
+    assert ends_at("merged-register-before", shards.files(), rig.spark, monkeypatch, lambda _: shards.run("s2", drop))
+    shards.shards.remove(("s2", 0))
+    renames_alone(rig, shards)

@@ -83,8 +83,9 @@ class MergedMembers(ShardingGroups):
         structure is not understood, SHARD-042 where its source is of another product than the others.
         """
         source = self.store.source
-        for target, group in self.keeper.groups.items():
-            merged = self.merged.get(target) or MergedTable(target)
+        without_group = [one.target for one in self.merged.values() if source in one.sources]  # as no table is left
+        for target in dict.fromkeys([*self.keeper.groups, *without_group]):
+            group, merged = self.keeper.group(target), self.merged.get(target) or MergedTable(target)
             live = {name for name, state in group.tables.items() if state.gone is None or not state.idle}
             known = {shard.table for shard in merged.shards if shard.source == source}
             found: dict[ShardId, TableDefinition] = {}
