@@ -36,6 +36,30 @@ def test_it_stops_in_front_of_what_would_wait(rig: ShardRig) -> None:
     assert shards.items("s1", 0) == 0
 
 
+def test_a_statement_that_is_left_out_does_not_bar_later_ones(rig: ShardRig) -> None:
+    """What the error says to type lets this source go on with its rows, and the other one with its statements."""
+    shards = optimistic(rig, keys=STRICT)
+    with rig.run(shards) as run:
+        run.catch_up()
+    changes = ("ADD COLUMN made DATETIME NOT NULL DEFAULT '2020-01-01' ON UPDATE CURRENT_TIMESTAMP", "MODIFY v INT")
+    shards.update("s1", 1, 0, "v = '0'")
+    for table, change in enumerate(changes):
+        shards.alter("s1", table, change)
+        assert stopped(rig, shards).code == "SHARD-044"
+        ctl("binlog", "skip", str(shards.files().task_path), "-s", "s1")
+    shards.insert("s1", 0, 1, made="'2021-02-03'")
+    with rig.run(shards) as run:
+        shards.wait_in_step(run)
+        assert columns(shards) == ["id", "v", "made"]
+        for shard in shards.shards[2:]:
+            shards.alter(*shard, "ADD COLUMN c INT")
+            shards.insert(*shard, 1, c="3")
+        shards.wait_in_step(run)
+        rows = merged_rows(shards)
+        assert str(rows[shards.id("s1", 0, 1)]["made"]) == "2021-02-03 00:00:00"
+        assert {rows[shards.id(*shard, 1)]["c"] for shard in shards.shards[2:]} == {3}
+
+
 @pytest.mark.scenarios
 def test_it_does_not_stop_while_another_source_changes_the_target(
     rig: ShardRig, monkeypatch: pytest.MonkeyPatch

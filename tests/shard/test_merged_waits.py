@@ -72,6 +72,25 @@ def test_a_statement_of_a_column_that_is_of_another_type_elsewhere() -> None:
     assert world.table.rules == {"c": "NULL"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [MADE, "MODIFY v INT NOT NULL", "ADD COLUMN g INT AS (id) STORED", "CONVERT TO CHARACTER SET latin1", RENAME],
+)
+def test_a_statement_that_is_left_out_before_it_waits(change: str) -> None:
+    """No later statement waits because of it, neither of this shard nor of another one."""
+    world = World(A, B, C)
+    world.upstream[A] = behind(world.upstream[A], change)
+    world.table = world.table.altered(A, world.upstream[A])
+    world.settle()
+    world.alter(B, "ADD COLUMN more INT NOT NULL DEFAULT 3")
+    world.alter(A, "ADD COLUMN more INT NOT NULL DEFAULT 3")
+    assert not world.open
+    world.alter(C, MADE)
+    assert wait_of(world, C).kind in (WaitKind.SHARDS, WaitKind.CANNOT)
+    skip(world, C)
+    assert not world.open
+
+
 def test_a_shard_that_fits_again_is_as_it_is() -> None:
     world = World(A, B)
     world.alter(A, MADE)

@@ -155,9 +155,14 @@ class MergedRecord:
         return replace(self, shards={**self.shards, shard: replace(state, request=request)})
 
     def altered(self, shard: ShardId, structure: TableDefinition) -> Self:
-        """Give the shard another structure, by a statement that a human has left out on the target."""
+        """Give the shard another structure, by a statement that is left out of the target.
+
+        If it does not join with the other shards', the shard gets one that does (`shard.forced`).
+        """
         assert self.after is not None
-        return self._to({**self.shards, shard: self._behind(shard, structure, "")}, self.after, self.rules)
+        structure, is_fitted = self._joining(shard, structure)
+        state = replace(self._behind(shard, structure, ""), fitted=is_fitted)
+        return self._to({**self.shards, shard: state}, self.after, self.rules)
 
     def renamed(self, names: Mapping[ShardId, ShardId]) -> Self:
         """Rename shards, each from its old id to its new one."""
@@ -204,14 +209,19 @@ class MergedRecord:
         return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
 
     def _fitted(self, shard: ShardId, request: StructureRequest) -> StructureRequest:
-        """Return the request with the structure that joins with the other shards', by `shard.forced` if need be."""
+        """Return the request with the structure that joins with the other shards'."""
+        after, is_fitted = self._joining(shard, request.after)
+        return replace(request, after=after, fitted=True) if is_fitted else request
+
+    def _joining(self, shard: ShardId, structure: TableDefinition) -> tuple[TableDefinition, bool]:
+        """Return the structure that joins with the other shards', and whether it is another one, by `shard.forced`."""
         assert self.after is not None
         others = distinct({one: state for one, state in self.shards.items() if one != shard})
         try:
-            joined_structure([request.after, *others], self.after, self.rules)
+            joined_structure([structure, *others], self.after, self.rules)
         except IncompatibleError:
-            return replace(request, after=fitted(request.after, self.after, others), fitted=True)
-        return request
+            return fitted(structure, self.after, others), True
+        return structure, False
 
     def _behind(self, shard: ShardId, structure: TableDefinition, done: str) -> MergedShard:
         state = self.shards[shard]
