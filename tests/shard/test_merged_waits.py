@@ -141,6 +141,12 @@ def definition_text(*more: str) -> str:
         ("DROP COLUMN first", "DROP COLUMN second", False),
         ("DROP a, DROP first", "DROP a", False),
         ("CHANGE a after INT", "CHANGE a c INT", False),
+        ("CHANGE a after INT", "CHANGE a after BIGINT", False),
+        ("CHANGE IF EXISTS a after INT", "CHANGE IF EXISTS a after BIGINT", False),
+        ("ADD b INT, CHANGE a after INT AFTER b", "ADD b INT, CHANGE a after INT FIRST", True),
+        ("ADD COLUMN IF NOT EXISTS after INT", "ADD COLUMN IF NOT EXISTS after BIGINT", False),
+        ("ADD COLUMN IF NOT EXISTS a INT AFTER after", "ADD IF NOT EXISTS a INT", True),
+        ("MODIFY after INT AFTER first", "MODIFY after INT FIRST", True),
     ],
 )
 def test_statements_without_the_places_of_columns(one: str, other: str, *, alike: bool) -> None:

@@ -11,6 +11,9 @@ _MANNERS = {
     "ALGORITHM": frozenset({"COPY", "DEFAULT", "INPLACE", "INSTANT", "NOCOPY"}),
     "LOCK": frozenset({"DEFAULT", "EXCLUSIVE", "NONE", "SHARED"}),
 }
+_NAMES_BEFORE_TYPE = {"ADD": 1, "CHANGE": 2, "MODIFY": 1}
+"""Operations that define a column: how many names stand before its type."""
+
 _SAME_WORDS = {"key": "index", "integer": "int"}
 
 
@@ -92,9 +95,14 @@ def _placeless(statement: str) -> str:
 
 
 def _without_place(operation: Sequence[Token]) -> Sequence[Token]:
-    begins = next((at for at, token in enumerate(operation) if token.word in ("ADD", "CHANGE", "MODIFY")), None)
-    if begins is None or len(operation) < begins + 4:
+    begins = next((at for at, token in enumerate(operation) if token.word in _NAMES_BEFORE_TYPE), None)
+    if begins is None:
         return operation
-    if operation[-1].word == "FIRST":
-        return operation[:-1]
-    return operation[:-2] if operation[-2].word == "AFTER" else operation
+    name = begins + 1
+    if name < len(operation) and operation[name].word == "IF":
+        name = next((at for at, token in enumerate(operation) if at > name and token.word == "EXISTS"), name) + 1
+    behind_type = name + _NAMES_BEFORE_TYPE[operation[begins].word] + 1  # in `CHANGE a after INT` it is a name
+    rest = operation[behind_type:]
+    if len(rest) >= 2 and rest[-2].word == "AFTER":
+        return operation[:-2]
+    return operation[:-1] if rest and rest[-1].word == "FIRST" else operation
