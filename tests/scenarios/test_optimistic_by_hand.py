@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from support.operated_tasks import ctl
-from support.optimistic_runs import has_columns, merged_rows, optimistic, stopped
+from support.optimistic_runs import has_columns, in_step, merged_rows, optimistic, stopped
 from support.shard_rig import ShardRig
 from support.waiting import wait_until
+from unshard.cli.app import app
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -96,6 +98,31 @@ def test_a_column_that_was_dropped_by_hand(rig: ShardRig) -> None:
         shards.insert(*first, 1)
         shards.wait_in_step(run)
         assert merged_rows(shards)[shards.id(*first, 1)]["v"] == "row 1"
+
+
+@pytest.mark.parametrize("by_hand", ["DROP COLUMN g", "DROP COLUMN g, DROP COLUMN c"])
+def test_a_column_that_the_target_does_not_drop(by_hand: str, rig: ShardRig) -> None:
+    """No shard has it any more. What the error says ends the stop: what hinders it is removed, or its work is done."""
+    shards = optimistic(
+        rig, tables=1, row="id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, c INT, d INT, KEY (d)"
+    )
+    with rig.run(shards) as run:
+        run.catch_up()
+    shards.target.run(f"ALTER TABLE {shards.merged} ADD COLUMN g INT AS (c + 1) VIRTUAL")
+    for shard in shards.shards:
+        shards.alter(*shard, "DROP COLUMN c, DROP KEY d, DROP COLUMN d")
+    error = stopped(rig, shards)
+    assert (error.code, error.where.position) == ("SHARD-054", None)
+    assert "DROP COLUMN `c`" in str(error)
+    skip = ["ctl", "binlog", "skip", str(shards.files().task_path), "-s", str(error.where.source)]
+    refused = CliRunner().invoke(app, skip)
+    assert (refused.exit_code, "SYNC-068" in refused.output) == (1, True), refused.output
+    shards.target.run(f"ALTER TABLE {shards.merged} {by_hand}")
+    with rig.run(shards) as run:
+        has_columns(run, shards, "id", "v")
+        for shard in shards.shards:
+            shards.insert(*shard, 1)
+        in_step(run, shards)
 
 
 KEYS = {

@@ -9,7 +9,9 @@ import pytest
 from merged_world import NAME, A, B, C, World, behind, columns, definition, why_barrier
 
 from unshard.errors import ShardError
+from unshard.schema.definition import Dialect
 from unshard.shard.join import IncompatibleError
+from unshard.shard.merged_difference import difference
 from unshard.shard.merged_form import from_form, to_form
 from unshard.shard.merged_parts import MergedChange, StructureRequest, Wait, WaitKind, names_of
 from unshard.shard.merged_table import MergedTable
@@ -36,6 +38,14 @@ def test_not_null_without_a_default_gets_one_as_long_as_a_shard_lacks_it() -> No
         "ADD COLUMN `c` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL DEFAULT ''"
     )
     assert last.endswith("ALTER COLUMN `c` DROP DEFAULT")
+
+
+def test_what_the_target_lacks_already_is_not_dropped_again() -> None:
+    before = behind(definition(), "ADD COLUMN c INT, ADD KEY by_v (v), ADD COLUMN d INT, ADD KEY by_d (d)")
+    there = behind(before, "DROP COLUMN c, DROP KEY by_v")
+    text = difference(NAME, before, definition(), Dialect.MARIADB, there)
+    assert text == "ALTER TABLE `all`.`t` DROP INDEX `by_d`, DROP COLUMN `d`"
+    assert not difference(NAME, before, definition(), Dialect.MARIADB, definition())
 
 
 def test_a_default_with_as_many_digits_as_a_decimal_has() -> None:

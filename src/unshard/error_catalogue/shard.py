@@ -216,4 +216,11 @@ SHARD: dict[str, CatalogueEntry] = {
         "give the column of {target} a type that takes the values of both, with ALTER TABLE, then start the task again:"
         " the column keeps it. Or leave the statement out with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "SHARD-054": CatalogueEntry(
+        "{target} refuses the statement by which it gets what all of its shards have in common now: {statement}",
+        "change at {target} what the cause names, such as a generated column or a key that somebody has added, or grant"
+        " the privilege; or, where the statement drops a column or a key, drop that yourself. Then start the task"
+        " again: what {target} no longer has counts as dropped. The statement is from no binlog, so `binlog skip` can't"
+        " leave it out",
+    ),
 }

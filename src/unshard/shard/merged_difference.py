@@ -23,12 +23,13 @@ def difference(
 ) -> str:
     """Return one ALTER TABLE with all differences in columns and plain keys; empty if there are none.
 
-    `there` is the table that the target really has. What somebody has widened in it by hand is not narrowed. Raises
-    IncompatibleError where the statement would round the values of a column.
+    `there` is the table that the target really has. What somebody has widened in it by hand is not narrowed, and what
+    somebody has dropped is not dropped again. Raises IncompatibleError where the statement would round the values of a
+    column.
     """
-    parts = _keys_dropped(before, after)
+    parts = _keys_dropped(before, after, there)
     for column in before.columns:
-        if after.column(column.name) is None:
+        if after.column(column.name) is None and (there is None or there.column(column.name) is not None):
             parts.append(f"DROP COLUMN {quote_name(column.name)}")
     for column in after.columns:
         known = before.column(column.name)
@@ -73,9 +74,10 @@ def _takes(kind: DataType, other: DataType) -> bool:
     return kind.name == "double" and other.name == "float"
 
 
-def _keys_dropped(before: TableDefinition, after: TableDefinition) -> list[str]:
+def _keys_dropped(before: TableDefinition, after: TableDefinition, there: TableDefinition | None) -> list[str]:
     kept = plain_keys(after)
-    return [f"DROP INDEX {quote_name(key.name)}" for name, key in plain_keys(before).items() if name not in kept]
+    dropped = [key.name for name, key in plain_keys(before).items() if name not in kept]
+    return [f"DROP INDEX {quote_name(name)}" for name in dropped if there is None or there.key(name) is not None]
 
 
 def _modified(there: ColumnDefinition, column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> list[str]:

@@ -362,7 +362,7 @@ class SyncUnit:
         self._place, self._sure = batch.begin, False
         if batch.plan["kind"] == KIND:
             plan = StatementPlan.of(batch)
-            self._place, self._sure = Position.parse(plan.intent.position_begin), True
+            self._place, self._sure = Position.parse(plan.intent.position_begin), plan.is_of_log
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
             if isinstance(self.groups, OptimisticGroups) and (plan.merged or plan.released) is not None:

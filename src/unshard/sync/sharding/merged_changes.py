@@ -3,11 +3,13 @@
 | change | statement on the target |
 |---|---|
 | a shard's request, or what the join has become because a shard came or went | `shard.merged_step` |
-| columns that no shard has any more | DROP COLUMN |
+| columns that no shard has any more | DROP COLUMN, of those that the target has |
 | a barrier | the statement that all shards have met, without IGNORE |
 
 A change without a statement is done at once. Where the source was taken out of the task in the middle of a change, the
 next source finishes it by its intent.
+
+A change that is not for a shard's statement has no place in the log, so no operator is for it.
 
 | operator at the statement of a shard of the runner | on the target | the record |
 |---|---|---|
@@ -90,7 +92,8 @@ class MergedChanges:
         operator is given for what an earlier runner has run in part, ShardError SHARD-036 or DdlError DDL-034 where
         rows would get other values than the sources have and those can't be brought, SHARD-047 for a statement at a
         barrier whose effect is not computed, SHARD-053 where a column of the target was altered by hand and would lose
-        digits. The change is given up then, so that other sources may go on.
+        digits, SHARD-054 for a change without a shard that the target refuses. The change is given up then, so that
+        other sources may go on.
         """
         source, operators = self.store.source, self.store.operators()
         if not again and self._is_given_elsewhere(target, operators):
@@ -107,11 +110,16 @@ class MergedChanges:
             return found
         try:
             change, intent = self._planned(merged, runner.change, items, operator, at)
-        except UnshardError:
+        except UnshardError as error:
             if not again:
                 reach("merged-give-up-before")
                 self.groups.step(target, lambda one: one.given_up(source))
                 reach("merged-give-up-after")
+            if isinstance(error, DdlError) and not runner.change.shards:
+                values = {"target": str(target), "statement": error.values.get("statement", "")}
+                raise ShardError(
+                    "SHARD-054", Where(source, str(target)), error.cause or error.message, values
+                ) from error
             raise
         if change != runner.change:
             self.groups.step(target, lambda one: one.begun(source, change))
@@ -258,7 +266,7 @@ class MergedChanges:
         if change.barrier:
             item = next(iter(items.values()))
             return [replace(one, ddl=without_ignore(one.ddl)) for one in statements_of(item)]
-        where = Where(self.store.source, str(merged.target), _place(items, at)[0])
+        where = Where(self.store.source, str(merged.target), _place(items, at)[0] if items else None)
         try:
             text = difference(merged.target, merged.after, change.after, merged.dialect, self._there(merged.target))
         except IncompatibleError as error:

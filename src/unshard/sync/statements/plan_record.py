@@ -85,6 +85,11 @@ class StatementPlan:
     backfills: tuple[ColumnBackfill, ...] = ()
     released: tuple[TableName, TableName] | None = None
 
+    @property
+    def is_of_log(self) -> bool:
+        """True if the plan is for a statement of the log; a change of a merged table may be for none."""
+        return self.merged is None or self.intent.position_begin != self.intent.position_end
+
     def with_done(self, steps: int) -> StatementPlan:
         """Return the plan with the first `done` steps of its intent done."""
         return replace(self, intent=replace(self.intent, done=steps))
