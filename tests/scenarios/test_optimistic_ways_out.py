@@ -12,13 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from support.operated_tasks import ctl
-from support.optimistic_runs import columns, has_columns, merged_rows, optimistic, stopped, waits, write
+from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic, stopped, waits, write
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.api.status import Stage
 from unshard.cli.app import app
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import plan_subtasks
+from unshard.operate.reset import look, undo
 from unshard.testing.tidb_server import TidbServer
 from unshard.worker.report import subtask_form
 
@@ -26,6 +29,13 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 RENAME = "CHANGE v w VARCHAR(20) NOT NULL"
 MADE = "ADD COLUMN made DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP"
+
+
+def begin_anew(shards: Shards) -> None:
+    """`unshard run --reset`, up to where the run begins."""
+    files = shards.files()
+    configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
+    undo(configs, look(configs))
 
 
 def lock_of(shards: Shards) -> dict[str, Any]:
@@ -228,3 +238,27 @@ def test_a_tool_of_dm_reads_whose_statement_conflicts(rig: ShardRig) -> None:
         shards.wait_in_step(run)
         go_on(run, shards)
         assert set(columns(shards)) == {"id", "v", "b", "c"}
+
+
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_shards_without_a_key_that_differ(rig: ShardRig, *, has_ids: bool) -> None:
+    """A column of the target comes with one shard, and the next row is of a shard that lacks it."""
+    shards = optimistic(rig, row="id BIGINT NOT NULL, v VARCHAR(20) NOT NULL", tables=1)
+    first, last = shards.shards
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter(*first, "ADD COLUMN c INT DEFAULT 5")
+        has_columns(run, shards, "id", "v", "c")
+    shards.insert(*last, 1)
+    error = stopped(rig, shards)
+    assert (error.code, f"ALTER TABLE {shards.name}_all.t ADD PRIMARY KEY" in str(error)) == ("SHARD-048", True)
+    if has_ids:
+        shards.target.run(f"ALTER TABLE {shards.merged} ADD PRIMARY KEY (id)")
+    else:
+        shards.alter(*last, "ADD COLUMN c INT DEFAULT 5")
+        begin_anew(shards)
+    with rig.run(shards) as run:
+        in_step(run, shards, {"c": 5})
+        shards.update(*last, 1, "v = 'new'")
+        shards.delete(*first, 0)
+        in_step(run, shards, {"c": 5})

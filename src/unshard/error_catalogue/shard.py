@@ -183,8 +183,9 @@ SHARD: dict[str, CatalogueEntry] = {
     "SHARD-048": CatalogueEntry(
         "rows of this table lack the columns {columns}, which other shards have, and {target} has no key to find its"
         " rows by",
-        "give {target} a primary key that all shards have, or add the columns to this table too; then start the task"
-        " again",
+        "give {target} a primary key over columns that are NOT NULL in all shards and tell their rows apart (ALTER"
+        " TABLE {target} ADD PRIMARY KEY …), then start the task again. Where no columns do so, add {columns} to this"
+        f" table too, and {ANEW}",
     ),
     "SHARD-049": CatalogueEntry(
         "tables that are merged into {target} do not have the same columns ({columns} are not in all of them), and"
