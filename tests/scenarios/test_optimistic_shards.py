@@ -233,6 +233,8 @@ def test_what_an_alter_would_do_is_told_before_it_is_run(rig: ShardRig) -> None:
         assert added["says"] == "runs"
         assert "ADD COLUMN `c`" in added["statements"][0]["sql"]
         assert "get 0 in column c" in str(added["groups"])
+        letter = explained(shards, "s1", 0, "ADD COLUMN e VARCHAR(9) NOT NULL DEFAULT '😀'")
+        assert "a barrier; not met by" in str(letter)
         renamed = explained(shards, "s1", 0, "CHANGE v w VARCHAR(20) NOT NULL")
         assert renamed["says"] == "waits"
         assert "not met by" in str(renamed["groups"])

@@ -23,6 +23,7 @@ from unshard.shard.merged_difference import difference
 from unshard.shard.merged_parts import ShardId, StructureRequest
 from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
+from unshard.shard.shown_text import as_shown
 
 WAITS, AT_ONCE, LATER, UNKNOWN = "waits", "at once", "with the last shard", "unknown"
 
@@ -59,7 +60,7 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
         for ddl in run:
             after = _behind(ddl, after, merged.dialect)
         steps = [step for ddl in run for step in operations(ddl)]
-        last = definition_of(after, merged.dialect)
+        last = as_shown(definition_of(after, merged.dialect))
     except NotUnderstoodError as error:
         return _said(WAITS, f"its effect is not computed ({error}): it is for all shards at once")
     barrier = barrier_of(state.structure, last, steps)
