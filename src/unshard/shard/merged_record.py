@@ -154,13 +154,15 @@ class MergedRecord:
             request = self._fitted(shard, request)
         return replace(self, shards={**self.shards, shard: replace(state, request=request)})
 
-    def altered(self, shard: ShardId, structure: TableDefinition) -> Self:
+    def altered(self, shard: ShardId, structure: TableDefinition, *, skipped: bool) -> Self:
         """Give the shard another structure, by a statement that is left out of the target.
 
-        If it does not join with the other shards', the shard gets one that does (`shard.forced`).
+        Where a human has `skipped` it and it does not join with the other shards', the shard gets one that does
+        (`shard.forced`). That may lack columns, whose values are then left out too. A statement that an event filter
+        leaves out is not so treated: the sync stops at the first row that does not fit.
         """
         assert self.after is not None
-        structure, is_fitted = self._joining(shard, structure)
+        structure, is_fitted = self._joining(shard, structure) if skipped else (structure, False)
         state = replace(self._behind(shard, structure, ""), fitted=is_fitted)
         return self._to({**self.shards, shard: state}, self.after, self.rules)
 

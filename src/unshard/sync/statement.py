@@ -114,7 +114,7 @@ class Statements:
         elif self.sharded is not None:
             skipped = operator is not None and operator.op is OperatorKind.SKIP
             left = self.reader.made(work, where) if skipped else None
-            passing = Passing.of(ready.shared.pieces, changes, work, at, left)
+            passing = replace(Passing.of(ready.shared.pieces, changes, work, at, left), skipped=skipped)
             also = self.sharded.pass_by(passing)
         if ready.intent is None:
             self._take_over(changes)

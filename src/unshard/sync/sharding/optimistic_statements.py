@@ -211,7 +211,7 @@ class OptimisticStatements(ShardedStatements):
                         if shard.table in made:
                             merged = self._with_new(merged, shard, table, where)
                         elif shard in merged.shards:
-                            merged = self._altered(merged, shard, table, where)
+                            merged = self._altered(merged, shard, table, where, skipped=passing.skipped)
                     return merged
 
                 try:
@@ -222,10 +222,12 @@ class OptimisticStatements(ShardedStatements):
 
         return write
 
-    def _altered(self, merged: MergedTable, shard: ShardId, table: Table, where: Where) -> MergedTable:
+    def _altered(
+        self, merged: MergedTable, shard: ShardId, table: Table, where: Where, *, skipped: bool
+    ) -> MergedTable:
         """Give the shard its structure behind a statement that is left out; the one before, if it is not understood."""
         try:
-            return merged.altered(shard, self._merged_groups.definition(table, where))
+            return merged.altered(shard, self._merged_groups.definition(table, where), skipped=skipped)
         except ShardError:
             return merged
 

@@ -27,6 +27,7 @@ class Passing:
         made: the tables that it creates.
         left: a table whose CREATE a human has excluded.
         models: by created table, the table named in its CREATE TABLE … LIKE.
+        skipped: a human has left the statement out by an operator.
     """
 
     begin: Location
@@ -36,6 +37,7 @@ class Passing:
     made: frozenset[TableName] = frozenset()
     left: TableName | None = None
     models: Mapping[TableName, TableName] = field(default_factory=dict)
+    skipped: bool = False
 
     @classmethod
     def of(
