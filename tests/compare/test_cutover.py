@@ -8,14 +8,17 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
 from support.cutovers import Trial, merged_tables
 from support.task_runs import UNSHARD, TaskFiles, TaskRun, executed_gtids, newest
+from support.waiting import wait_until
 from unshard.compare.cutover import CutoverEnd, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.executor import rows as reading
 from unshard.errors import CompareError, SourceError
@@ -99,6 +102,47 @@ def test_what_is_in_the_way_is_told(
     gone.write_text(gone.read_text().replace(f"port: {files.sources['s1'].port}", "port: 1"))
     with pytest.raises(SourceError, match="SOURCE-001"):
         Trial(files, spark).run()
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_a_prepared_transaction_is_in_the_way(files: TaskFiles, spark: SparkSession, schema: str) -> None:
+    """It outlives its connection, and could be committed after the cut-over."""
+    source = files.sources["s1"]
+
+    def prepare() -> None:
+        with closing(source.connection()) as connection, connection.cursor() as cursor:
+            cursor.execute("XA START 'order',X'ff00'")
+            cursor.execute(f"UPDATE {schema}.t_1 SET v = v - 7 WHERE id = 1001")
+            cursor.execute("XA END 'order',X'ff00'")
+            cursor.execute("XA PREPARE 'order',X'ff00'")
+
+    def end(how: str) -> None:
+        def ended() -> bool:
+            try:
+                source.run(f"XA {how} 'order',X'ff00'")
+            except MySQLdb.Error:  # its session is not over yet
+                return False
+            return True
+
+        wait_until(ended, "the transaction is ended")
+
+    with TaskRun(files, spark) as run:
+        prepare()
+        run.catch_up()
+        with pytest.raises(CompareError, match="COMPARE-023") as told:
+            Trial(files, spark).run()
+        assert "'order',X'ff00'" in told.value.message
+        assert told.value.where.source == "s1"
+        end("COMMIT")
+        run.catch_up()
+        with pytest.raises(CompareError, match="COMPARE-023"):
+            Trial(files, spark, after=prepare).run()
+        end("ROLLBACK")
+        run.catch_up()
+        proof = Trial(files, spark).run()
+        assert proof is not None
+        assert (proof.outcome.exit_code, proof.unasked) == (0, ())
 
 
 @pytest.mark.server

@@ -103,3 +103,25 @@ def test_rows_of_compressed_transactions_are_validated(
         records.new_errors(0)
         assert len(records.errors(ErrorState.RESOLVED)) == 2
     mysql_target.run(f"DROP DATABASE {schema}", f"DROP DATABASE {files.meta}")
+
+
+def test_an_account_that_may_not_ask_for_prepared_transactions(
+    mysql_target: MysqlServer, schema: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    with Mysql80Server() as server:
+        server.run(
+            f"CREATE DATABASE {schema}",
+            f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+            f"INSERT INTO {schema}.t VALUES (1)",
+            "CREATE USER few@'%'",
+            "GRANT ALL ON *.* TO few@'%'",
+            "REVOKE XA_RECOVER_ADMIN ON *.* FROM few@'%'",
+        )
+        files = TaskFiles(tmp_path, f"task_{schema}", {"s1": server}, mysql_target, (schema,)).write()
+        path = tmp_path / "s1.yaml"
+        path.write_text(path.read_text().replace("user: root", "user: few"))
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            done = typed(files, "cutover", "--yes", "-q", "--rest", "1")
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "s1: its account may not ask for prepared XA transactions (XA_RECOVER_ADMIN)" in done.stdout

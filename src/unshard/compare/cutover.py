@@ -4,9 +4,9 @@
 |---|---|
 | catch up | the target has all that the sources had a moment ago |
 | writers | the user says that nobody writes to the sources any more, or they are read-only |
-| rest | the sources' binlogs have not grown for some seconds: their positions are the end positions |
+| rest | the sources' binlogs have not grown for some seconds, and no XA transaction is prepared: the ends are known |
 | arrive | the checkpoint of each source is at its end position |
-| compare | all rows are equal, and the binlogs are still at the end positions |
+| compare | all rows are equal, the binlogs are still at the end positions, and no XA transaction is prepared |
 
 The state that outlasts the process is in a file (`CutoverRecord`). It has the values of `read_only` in the sources,
 written before they are changed. It also has the end positions, so that an interrupted comparison resumes after its last
@@ -31,6 +31,7 @@ from unshard.errors import CompareError, Where
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows, session
 from unshard.mysql.flavour import current_location, identify
+from unshard.source.prepared_transactions import prepared_xids
 from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore
 
 VERSION = 1
@@ -38,6 +39,8 @@ SHORT_LAG_SECONDS = 40.0
 """A wait that is as short shows that the task keeps up: it saves its checkpoint every 30 s where it changes no row."""
 
 _LOOK_SECONDS = 0.5
+_MOST_XIDS = 20
+"""Prepared transactions that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +117,17 @@ def _unusable(path: Path, fault: str) -> CompareError:
 
 @dataclass(frozen=True, slots=True)
 class CutoverProof:
-    """The result of a cut-over: the comparison, and the ends of the sources' binlogs while it was made."""
+    """The result of a cut-over: the comparison, and the ends of the sources' binlogs while it was made.
+
+    `unasked` has the sources whose account may not ask for prepared XA transactions.
+    """
 
     task: str
     target: str
     ends: Mapping[str, CutoverEnd]
     read_only: Mapping[str, Mapping[str, str]]
     outcome: ComparisonOutcome
+    unasked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,7 @@ class Cutover:
     agreed: Callable[[Sequence[str]], bool]
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
+    _unasked: set[str] = field(default_factory=set)
 
     @property
     def ranges(self) -> Path:
@@ -182,7 +190,8 @@ class Cutover:
         self.tell("step 5 of 5: comparing all rows")
         outcome = self.compare(self.ranges)
         self._check_still(ends)
-        return CutoverProof(self.record.task, self.record.target, ends, self.record.read_only, outcome)
+        unasked = tuple(sorted(self._unasked))
+        return CutoverProof(self.record.task, self.record.target, ends, self.record.read_only, outcome, unasked)
 
     def _catch_up(self) -> None:
         """Wait until the task lags by less than SHORT_LAG_SECONDS."""
@@ -230,7 +239,11 @@ class Cutover:
         self.record = record
 
     def _rest(self) -> dict[str, CutoverEnd]:
-        """Return the ends of the binlogs after `rest_seconds` without a write. Raises CompareError COMPARE-015."""
+        """Return the ends of the binlogs after `rest_seconds` without a write.
+
+        Raises CompareError COMPARE-015, COMPARE-023.
+        """
+        self._check_prepared()
         ends = {watch.side.source: end_of(watch) for watch in self.watches}
         deadline = time.monotonic() + self.settings.rest_seconds
         while time.monotonic() < deadline and not self.stopped():
@@ -239,12 +252,26 @@ class Cutover:
         return ends
 
     def _check_still(self, ends: Mapping[str, CutoverEnd]) -> None:
+        self._check_prepared()  # before the positions: a commit in between moves them
         for source, place in newest_places(self.watches).items():
             end = ends[source].place
             if place is None or place != end:
                 after = str(place.position) if place is not None else "nowhere"
                 values = {"before": str(end.position), "after": after}
                 raise CompareError("COMPARE-015", Where(source), values=values)
+
+    def _check_prepared(self) -> None:
+        """Raise CompareError COMPARE-023 where an XA transaction is prepared: anybody may commit it later."""
+        for watch in self.watches:
+            source = watch.side.source
+            with session(watch.side.endpoint, "source") as connection:
+                xids = prepared_xids(connection)
+            if xids is None:
+                self._unasked.add(source)
+            elif xids:
+                shown = ", ".join(xids[:_MOST_XIDS])
+                more = f" and {len(xids) - _MOST_XIDS} more" if len(xids) > _MOST_XIDS else ""
+                raise CompareError("COMPARE-023", Where(source), values={"xids": f"{shown}{more}"})
 
 
 def end_of(watch: SourceWatch) -> CutoverEnd:

@@ -63,10 +63,19 @@ def report_lines(proof: CutoverProof, sides: Sequence[SourceSide], commands: Nex
         end = proof.ends[side.source]
         gtid = f", GTIDs {end.gtid}" if end.gtid else ""
         yield f"{side.source} ({side.endpoint.host}:{side.endpoint.port}): compared at {end.position}{gtid}"
+    yield from _notes(proof)
     yield ""
     yield from text_lines(proof.outcome)
     yield ""
     yield from next_steps(proof, sides, commands)
+
+
+def _notes(proof: CutoverProof) -> Iterator[str]:
+    for source in proof.unasked:
+        yield (
+            f"{source}: its account may not ask for prepared XA transactions (XA_RECOVER_ADMIN), and one that is"
+            " committed later changes the source: see that XA RECOVER shows none"
+        )
 
 
 def report_form(proof: CutoverProof, sides: Sequence[SourceSide], commands: NextCommands) -> dict[str, Any]:
@@ -84,6 +93,7 @@ def report_form(proof: CutoverProof, sides: Sequence[SourceSide], commands: Next
         "time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
         "cut_over": proof.outcome.verdict is CompareVerdict.EQUAL,
         "sources": sources,
+        "notes": list(_notes(proof)),
         "comparison": proof.outcome.to_dict(),
         "next": list(next_steps(proof, sides, commands)),
     }

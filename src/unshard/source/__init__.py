@@ -8,5 +8,6 @@
 | `position_at` | the first transaction at or after a point in time |
 | `replica_protocol` | the messages of the replica protocol |
 | `replica` | the replica stream as runs of checked events |
+| `prepared_transactions` | the XA transactions that are prepared |
 | `read_only` | sources that are made to refuse writes |
 """
