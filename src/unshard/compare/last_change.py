@@ -78,7 +78,7 @@ def _search_source(
     """Return the last changes in one source's relay log, and in words how far it was searched."""
     if folder is None or not folder.is_dir():
         return {}, f"{source} has no relay log on this machine"
-    search = _Search(source, table, shards)
+    search = _Search(source, _of_key(table), shards)
     found: dict[_Key, LastChange] = {}
     left, since = SEARCHED_BYTES, ""
     try:
@@ -92,6 +92,13 @@ def _search_source(
     except (OSError, UnshardError) as error:
         return found, f"the relay log of {source} can't be searched further: {error}"
     return found, f"not in the relay log of {source} since {since}" if since else f"the relay log of {source} is empty"
+
+
+def _of_key(table: ComparedTable) -> ComparedTable:
+    """Return the table with the columns of its key alone, where it has one: the log may lack generated columns."""
+    names = {name.lower() for name in table.key}
+    columns = tuple(column for column in table.columns if column.name.lower() in names or not names)
+    return replace(table, columns=columns)
 
 
 def _files(log: RelayLog) -> Iterator[tuple[Path, int]]:

@@ -8,13 +8,12 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.compare.executor.canonical import form_of, members_known
+from unshard.compare.executor.canonical import ValueForm, form_of, members_known
 from unshard.compare.executor.row_digest import server_side
 from unshard.compare.ranges import in_order, is_text_mapped
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
 from unshard.dump.plan import list_tables
-from unshard.dump.read import dumped_columns
 from unshard.errors import CompareError, UnshardError, Where
 from unshard.model.shape import without_made_up_key
 from unshard.model.table import Column, Table, TableName, quote_name
@@ -163,6 +162,7 @@ class _Maker:
     found: Sequence[_Found]
     faults: list[PlanFault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    generated: list[ComparedColumn] = field(default_factory=list)
 
     def make(self) -> ComparedTable:
         there = read_table(self.connection, self.name)
@@ -176,20 +176,23 @@ class _Maker:
         columns = tuple(self._columns(target, shards))
         names = [column.name for column in columns]
         key = self._key(target, names)
+        generated = self._generated(key)
+        read = [*names, *(column.name for column in generated)]
         if self.wish.condition and any(shard.mapping for shard in shards):
             raise CompareError("COMPARE-009", Where(table=str(self.name)))
         ((estimate,),) = rows(self.connection, _ROWS, (self.name.schema, self.name.table))
         table = ComparedTable(
             self.name,
             self.endpoint,
-            replace(_only(target, names), create_sql=""),
+            replace(_only(_readable(target), read), create_sql=""),
             tidb,
             columns,
             key,
             tuple(self._range_key(target, key, shards)),
-            tuple(_narrowed(shard, names) for shard in shards),
+            tuple(_narrowed(shard, read) for shard in shards),
             self.wish.condition,
             max(int(estimate), sum(one.rows for one in self.found)),
+            generated,
         )
         for shard in shards:
             _refuse_ids(shard)
@@ -222,12 +225,19 @@ class _Maker:
         return ComparedShard(side.source, side.endpoint, table, table, settled, added, side.where, filters, rules)
 
     def _columns(self, target: Table, shards: Sequence[ComparedShard]) -> Iterator[ComparedColumn]:
-        """Yield the columns that all sides have. A column of only one side is reported."""
+        """Yield the columns that all sides have. A column of only one side is reported.
+
+        Columns that every end generates go to `generated`.
+        """
         ignored = self.wish.ignored
         known = {column.name.lower() for column in target.columns}
         for shard in shards:
-            for column in dumped_columns(shard.table):
-                if column.name.lower() not in known | ignored and not column.period:
+            for column in shard.table.columns:
+                if column.name.lower() in known | ignored or column.period:
+                    continue
+                if column.generated:
+                    self._note(column, f"is generated in {shard.name} and not in the target, and is not compared")
+                else:
                     values = {"column": column.name, "target": str(self.name)}
                     self._fault(CompareError("COMPARE-002", _place(shard), values=values), different=True)
         for column in target.columns:
@@ -235,11 +245,13 @@ class _Maker:
             if column.name.lower() in ignored or (column.generated and not any(sources)):
                 continue
             lacking = [shard for shard, one in zip(shards, sources, strict=True) if one is None]
-            if column.generated:
+            if column.generated and all(one is None or one.generated for one in sources):
+                self._add_generated(column, [one for one in sources if one is not None], lacking)
+            elif column.generated:
                 values = {"column": column.name, "here": "a plain column", "there": "a generated one"}
                 self._fault(CompareError("COMPARE-003", _place(shards[0]), values=values))
             elif len(lacking) == len(shards):
-                self.notes.append(f"{self.name}: column {column.name} is only in the target, and is not compared")
+                self._note(column, "is only in the target, and is not compared")
             elif lacking:
                 values = {"column": column.name, "here": "missing", "there": column.definition}
                 self._fault(CompareError("COMPARE-003", _place(lacking[0]), values=values))
@@ -261,9 +273,34 @@ class _Maker:
             values = {"column": column.name, "here": other.definition, "there": column.definition}
             self._fault(CompareError("COMPARE-003", place, values=values))
             return None
+        return self._in_form(column, sources, form)
+
+    def _in_form(self, column: Column, sources: Sequence[Column], form: ValueForm) -> ComparedColumn:
         if form.kind in ("float", "double") and not _has_negative_zeros(self.connection):
             form = replace(form, one_zero=True)
-        return ComparedColumn(column.name, form, server_side(every))
+        return ComparedColumn(column.name, form, server_side([column, *sources]))
+
+    def _add_generated(self, column: Column, sources: Sequence[Column], lacking: Sequence[ComparedShard]) -> None:
+        """Add a column that the target generates, and every source table that has it."""
+        form = form_of([column, *sources])
+        if lacking:
+            self._note(column, f"is generated in the target and not in {lacking[0].name}, and is not compared")
+        elif form is None or not members_known([column, *sources]):
+            types = f"{sources[0].definition} in the source and {column.definition} in the target"
+            self._note(column, f"is generated on both ends, as {types}, and is not compared")
+        else:
+            self.generated.append(self._in_form(column, sources, form))
+
+    def _generated(self, key: Sequence[str]) -> tuple[ComparedColumn, ...]:
+        """Return the generated columns to compare: none without a key, where a row is known by what is written."""
+        if not key and self.generated:
+            names = ", ".join(column.name for column in self.generated)
+            self.notes.append(f"{self.name}: has no key, and its generated columns are not compared: {names}")
+            return ()
+        return tuple(self.generated)
+
+    def _note(self, column: Column, text: str) -> None:
+        self.notes.append(f"{self.name}: column {column.name} {text}")
 
     def _clamps(self, target: Table, column: Column) -> bool:
         """Return whether the task clamps the values of this TIME column of a shard to the target's range."""
@@ -317,7 +354,7 @@ def _as_tidb_sends(column: Column) -> Column:
 
 def _source_column(shard: ComparedShard, name: str) -> Column | None:
     """Return the source's column that has the values of that target column."""
-    own = (column for column in dumped_columns(shard.table) if not column.period)
+    own = (column for column in shard.table.columns if not column.period)
     added = (one.column for one in shard.constants)
     return next((column for column in (*own, *added) if column.name.lower() == name.lower()), None)
 
@@ -330,8 +367,12 @@ def _only(table: Table, names: Sequence[str]) -> Table:
 def _narrowed(shard: ComparedShard, names: Sequence[str]) -> ComparedShard:
     """Return the shard with the columns to read: the compared ones, and those that a mapping uses."""
     more = (shard.mapping.source_column, shard.mapping.target_column) if shard.mapping is not None else ()
-    readable = replace(shard.table, columns=tuple(c for c in dumped_columns(shard.table) if not c.period))
-    return replace(shard, read=_only(readable, [*names, *more]))
+    return replace(shard, read=_only(_readable(shard.table), [*names, *more]))
+
+
+def _readable(table: Table) -> Table:
+    """Return the table with its generated columns as plain ones, which are read."""
+    return replace(table, columns=tuple(replace(one, generated=False) for one in table.columns if not one.period))
 
 
 def _refuse_ids(shard: ComparedShard) -> None:

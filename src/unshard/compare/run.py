@@ -16,7 +16,7 @@ from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, Wa
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
-from unshard.compare.result import ComparisonOutcome, SourcePlace, TableOutcome
+from unshard.compare.result import ComparisonOutcome, RowClass, SourcePlace, TableOutcome
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError, disclose
@@ -81,7 +81,8 @@ class TableComparison:
         Raises CompareError COMPARE-008; EngineError where Spark fails.
         """
         errors = [fault.error for fault in self.plan.faults if fault.table is None]
-        self._chased = {str(one.name): ChasedTable(one, TableOutcome.of(one)) for one in self.plan.tables}
+        tables = tuple(one.with_generated() for one in self.plan.tables)
+        self._chased = {str(one.name): ChasedTable(one, TableOutcome.of(one)) for one in tables}
         outcomes = {name: one.outcome for name, one in self._chased.items()}
         for fault in self.plan.faults:
             if fault.table is not None:
@@ -89,11 +90,11 @@ class TableComparison:
                 outcome.errors.append(fault.error)
                 outcome.structure_differs |= fault.different
         places = {watch.side.source: _place(watch.newest, errors) for watch in self.watches}
-        fingerprint = fingerprint_of(self.plan.tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
+        fingerprint = fingerprint_of(tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
         with ProgressFile(self.settings.state, fingerprint) as progress:
             seconds = LIMITED_SECONDS if self._load.limited else SECONDS
             most = self.slots * WAVES_A_SLOT
-            cutter = TableCutter(self.plan.tables, self.settings.chunk_rows, self.settings.sample, most, seconds)
+            cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds)
             with cutter:
                 self._waves(cutter, progress)
             for table, error in cutter.faults:
@@ -104,7 +105,24 @@ class TableComparison:
         ended = tuple(self._ended(watch, places[watch.side.source], errors) for watch in self.watches)
         seconds = time.monotonic() - self._begun
         ordered = tuple(outcomes[name] for name in sorted(outcomes))
-        return ComparisonOutcome(ordered, tuple(errors), ended, self.plan.notes, self.settings.sample, seconds)
+        notes = (*self.plan.notes, *self._unlike_expressions())
+        return ComparisonOutcome(ordered, tuple(errors), ended, notes, self.settings.sample, seconds)
+
+    def _unlike_expressions(self) -> Iterator[str]:
+        """Yield the tables with rows that differ only in columns that both ends compute."""
+        for table in self.plan.tables:
+            names = {column.name for column in table.generated}
+            alone = {
+                name
+                for one in self._chased[str(table.name)].outcome.differences
+                if one.kind is RowClass.CHANGED and names.issuperset(one.columns)
+                for name in one.columns
+            }
+            if alone:
+                yield (
+                    f"{table.name}: rows differ only in generated columns ({', '.join(sorted(alone))}), which no repair"
+                    " writes: give the target's columns the expressions of the source's"
+                )
 
     def _waves(self, cutter: TableCutter, progress: ProgressFile) -> None:
         skipped = self._resume(cutter, progress)

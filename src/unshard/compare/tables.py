@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unshard.compare.executor.canonical import ValueForm
 from unshard.model.table import Table, TableName
@@ -54,7 +54,8 @@ class ComparedTable:
 
     `key` are the columns that identify a row; without any, rows are compared as a multiset. `range_key` are the leading
     columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
-    (`--where`).
+    (`--where`). `generated` are columns that every end computes: they are compared by `with_generated`, and never
+    written.
     """
 
     name: TableName
@@ -67,6 +68,11 @@ class ComparedTable:
     shards: tuple[ComparedShard, ...]
     condition: str = ""
     rows_estimate: int = 0
+    generated: tuple[ComparedColumn, ...] = ()
+
+    def with_generated(self) -> ComparedTable:
+        """Return the table with the generated columns among the compared ones."""
+        return replace(self, columns=(*self.columns, *self.generated), generated=())
 
     @property
     def server_side(self) -> bool:
