@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ class PendingKey:
     """A key whose rows differed when they were last compared.
 
     `kind`: 0 the target lacks the row, 1 both sides have one, 2 the source lacks it. `origin` is the source table whose
-    change led to the comparison; `since` is the time of that, unix seconds. `number` 0: not stored.
+    change led to the comparison; `since` is the time of that, unix seconds. `number` 0: not stored. `columns` are the
+    key's columns; () in records of earlier versions.
     """
 
     origin: TableName
@@ -30,6 +31,13 @@ class PendingKey:
     kind: int
     since: float
     number: int = 0
+    columns: tuple[str, ...] = ()
+
+    def is_of(self, key: Sequence[str]) -> bool:
+        """Return whether the values are those of a key with these columns."""
+        if self.columns:
+            return [name.lower() for name in self.columns] == [name.lower() for name in key]
+        return len(self.key) == len(key)
 
 
 def row_pk(key: Key) -> str:
@@ -57,7 +65,8 @@ def add_pending(cursor: Any, meta: MetaTables, source: str, found: Iterable[Pend
 
 def _pending_data(one: PendingKey) -> str:
     target = [one.target.schema, one.target.table]
-    return json.dumps({"key": list(one.key), "tp": one.kind, "target": target, "since": one.since})
+    form = {"key": list(one.key), "tp": one.kind, "target": target, "since": one.since}
+    return json.dumps({**form, "columns": list(one.columns)})
 
 
 def load_pending(connection: Any, meta: MetaTables, source: str, after: int, limit: int) -> list[PendingKey]:
@@ -72,7 +81,8 @@ def load_pending(connection: Any, meta: MetaTables, source: str, after: int, lim
     for number, schema, table, data in found:
         form = json.loads(data)
         target, origin = TableName(*form["target"]), TableName(schema, table)
-        pending.append(PendingKey(origin, target, tuple(form["key"]), form["tp"], form["since"], int(number)))
+        columns = tuple(form.get("columns", ()))
+        pending.append(PendingKey(origin, target, tuple(form["key"]), form["tp"], form["since"], int(number), columns))
     return pending
 
 

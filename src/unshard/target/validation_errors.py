@@ -65,7 +65,9 @@ _WORDS = {
 class RowError:
     """A row that differs between source and target.
 
-    `row` is the source's row as the target should have it, `found` the target's. `columns` are those that differ.
+    `row` is the source's row as the target should have it, `found` the target's. `columns` are those that differ,
+    `key_columns` those of the key; () in records of earlier versions.
+
     `place` is how far the source's binlog was applied when the row was judged.
     """
 
@@ -83,11 +85,13 @@ class RowError:
     times: int = 1
     time: str = ""
     settled_by: str = ""
+    key_columns: tuple[str, ...] = ()
 
     @property
     def pending(self) -> PendingKey:
         """The error's key as a pending one."""
-        return PendingKey(self.origin, self.target, self.key, _LOOKED_AT[self.kind], 0.0)
+        kind = _LOOKED_AT[self.kind]
+        return PendingKey(self.origin, self.target, self.key, kind, 0.0, columns=self.key_columns)
 
 
 _LOOKED_AT = {ErrorKind.MISSING: 0, ErrorKind.CHANGED: 1, ErrorKind.COLLISION: 1, ErrorKind.EXTRA: 2}
@@ -112,19 +116,22 @@ def save_errors(cursor: Any, meta: MetaTables, source: str, found: Iterable[RowE
         " times = times + IF(status = 3, 1, 0), status = IF(status = 3, 1, status)"
     )
     for one in found:
-        data = {"key": list(one.key), "columns": list(one.columns), "row": one.row}
         names = one.origin.schema, one.origin.table, row_pk(one.key), one.target.schema, one.target.table
-        values = json.dumps(data), json.dumps(one.found), int(one.kind), one.place
+        values = _data(one), json.dumps(one.found), int(one.kind), one.place
         cursor.execute(statement, (source, *names, *values))
 
 
 def renew_error(cursor: Any, meta: MetaTables, number: int, found: RowError) -> None:
     """Update an error whose row still differs. One that was settled meanwhile is left alone."""
-    data = {"key": list(found.key), "columns": list(found.columns), "row": found.row}
     cursor.execute(
         f"UPDATE {_errors(meta)} SET data = %s, dst_data = %s, error_type = %s WHERE id = %s AND status = 1",
-        (json.dumps(data), json.dumps(found.found), int(found.kind), number),
+        (_data(found), json.dumps(found.found), int(found.kind), number),
     )
+
+
+def _data(one: RowError) -> str:
+    form = {"key": list(one.key), "key_columns": list(one.key_columns), "columns": list(one.columns), "row": one.row}
+    return json.dumps(form)
 
 
 def load_errors(
@@ -168,6 +175,7 @@ def _error(one: Sequence[Any]) -> RowError:
         int(times),
         str(time),
         by,
+        tuple(form.get("key_columns", ())),
     )
 
 

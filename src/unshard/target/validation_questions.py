@@ -15,7 +15,7 @@ from typing import Any
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.target.meta import MetaTables
-from unshard.target.pending_keys import row_pk
+from unshard.target.pending_keys import PendingKey, row_pk
 from unshard.target.validation import Key
 
 
@@ -32,26 +32,31 @@ class RowAnswer(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
-    """A question of one source's validator to another: whether that source has the row of a key."""
+    """A question of one source's validator to another: whether that source has the row of a key.
+
+    `columns` are the key's columns; () in questions of earlier versions.
+    """
 
     number: int
     asked: str
     target: TableName
     key: Key
     answer: RowAnswer = RowAnswer.OPEN
+    columns: tuple[str, ...] = ()
 
 
 def _questions(meta: MetaTables) -> str:
     return meta.named("validator_question")
 
 
-def ask_others(cursor: Any, meta: MetaTables, source: str, others: Iterable[str], target: TableName, key: Key) -> None:
+def ask_others(cursor: Any, meta: MetaTables, source: str, others: Iterable[str], pending: PendingKey) -> None:
     """Ask each of the other sources, again where it was asked before. In the caller's transaction."""
+    target, key = pending.target, json.dumps({"key": list(pending.key), "columns": list(pending.columns)})
     for other in others:
         cursor.execute(
             f"INSERT INTO {_questions(meta)} (source, asked, dst_schema_name, dst_table_name, row_pk, row_key)"
-            " VALUES (%s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE answer = 0",
-            (source, other, target.schema, target.table, row_pk(key), json.dumps(list(key))),
+            " VALUES (%s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE row_key = VALUES(row_key), answer = 0",
+            (source, other, target.schema, target.table, row_pk(pending.key), key),
         )
 
 
@@ -86,7 +91,12 @@ def _load(
 ) -> list[RowQuestion]:
     columns = "id, asked, dst_schema_name, dst_table_name, row_key, answer"
     found = rows(connection, f"SELECT {columns} FROM {_questions(meta)} WHERE {condition} ORDER BY id{more}", values)
-    return [
-        RowQuestion(int(number), asked, TableName(schema, table), tuple(json.loads(key)), RowAnswer(int(answer)))
-        for number, asked, schema, table, key, answer in found
-    ]
+    return [_question(one) for one in found]
+
+
+def _question(row: Sequence[Any]) -> RowQuestion:
+    number, asked, schema, table, key, answer = row
+    form = json.loads(key)
+    form = form if isinstance(form, dict) else {"key": form, "columns": ()}  # earlier versions have the values alone
+    values, columns = tuple(form["key"]), tuple(form["columns"])
+    return RowQuestion(int(number), asked, TableName(schema, table), values, RowAnswer(int(answer)), columns)

@@ -123,8 +123,8 @@ class FirstLook:
                 found.statuses += [(one.table.source, one.table.target, STOPPED, message) for one in task]
                 continue
             for work, differing in zip(task, looks, strict=True):
-                names = work.table.source, work.table.target
-                found.pending += [PendingKey(*names, tuple(key), kind, now) for kind, key in differing]
+                names, columns = (work.table.source, work.table.target), work.order.table.key
+                found.pending += [PendingKey(*names, tuple(key), kind, now, 0, columns) for kind, key in differing]
 
 
 def _by_table(reports: Iterable[KeyReport]) -> dict[KeyReportTable, list[pa.Array]]:

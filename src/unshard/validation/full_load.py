@@ -139,7 +139,7 @@ class LoadedRows:
         )
         note = _TOO_MANY.format(count=finding.beyond) if finding.beyond else plan.note
         since, origin = time.time(), table.shards[0].table.name
-        found = [PendingKey(origin, one.target, key, _BY_VALUE, since) for key in finding.suspects]
+        found = [PendingKey(origin, one.target, key, _BY_VALUE, since, 0, table.key) for key in finding.suspects]
         failed = self._postponed.pop(one.target, None) is not None
         told = begin.bound is None or finding.beyond > 0 or failed
 

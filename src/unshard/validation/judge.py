@@ -123,7 +123,7 @@ class Judge:
 
     def answer(self, question: RowQuestion) -> None:
         """Open a key that another source asks about."""
-        pending = PendingKey(question.target, question.target, question.key, 2, 0.0)
+        pending = PendingKey(question.target, question.target, question.key, 2, 0.0, columns=question.columns)
         entry = self._open.setdefault((question.target, question.key), _OpenKey(pending, own=False))
         if question.number not in entry.questions:
             entry.questions.append(question.number)
@@ -157,7 +157,7 @@ class Judge:
         judged = []
         for (name, key), entry in list(self._open.items()):
             plan = self.tables.get(name)
-            if plan.table is None or len(plan.table.key) != len(key):
+            if plan.table is None or not entry.pending.is_of(plan.table.key):
                 answer = RowAnswer.LACKS if plan.fault == GONE else RowAnswer.ANSWERS
                 judged.append(entry.judged(note=(plan.fault or OLD_KEY) if entry.own else "", answer=answer))
                 del self._open[name, key]
@@ -201,7 +201,7 @@ class Judge:
             origin = next((one.table.name for one in table.shards if one.name == name), origin)
         kind, found = _KINDS[difference.kind], difference.target
         error = RowError(origin, pending.target, pending.key, kind, row, found, difference.columns, place)
-        return replace(told, error=error)
+        return replace(told, error=replace(error, key_columns=table.key))
 
     def _note_failed(self, tables: Iterable[ChasedTable]) -> None:
         """Keep the error of a look. The table is planned anew, since its structure may have changed."""

@@ -106,7 +106,7 @@ class Verdicts:
             save_errors(cursor, self.meta, self.source, errors)
             self._settle(cursor, settled)
             for one in asking:
-                ask_others(cursor, self.meta, self.source, self.others, one.pending.target, one.pending.key)
+                ask_others(cursor, self.meta, self.source, self.others, one.pending)
             for answer in (RowAnswer.LACKS, RowAnswer.ANSWERS):
                 numbers = [number for one in judged if one.answer is answer for number in one.questions]
                 answer_questions(cursor, self.meta, numbers, answer)
