@@ -14,7 +14,7 @@ from unshard.model.table import TableName
 from unshard.target.pending_keys import PendingKey
 from unshard.target.validation_errors import ErrorState
 from unshard.target.validation_questions import RowQuestion, ask_others, questions_to
-from unshard.validation.tables import OLD_KEY
+from unshard.validation.tables import GONE, OLD_KEY
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -33,6 +33,41 @@ def test_an_error_under_another_key_is_not_resolved(shop: ValidatedShop, spark: 
         wait_until(lambda: OLD_KEY in str(one.records.statuses()), "the error is looked at", told=one.records.told)
         (error,) = one.records.errors()
         assert (error.state, error.settled_by) == (ErrorState.NEW, "")
+
+
+def test_errors_of_a_dropped_table_are_resolved(shop: ValidatedShop, spark: SparkSession) -> None:
+    shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)", "INSERT INTO {shop}.t VALUES (1, 1), (2, 2)")
+    with shop.validating(spark, None, "UPDATE {shop}.t SET v = 9 WHERE id = 1") as one:
+        one.records.new_errors(1)
+        shop.change("DROP TABLE {shop}.t")
+        one.run.catch_up()
+        one.records.new_errors(0)
+        (error,) = one.records.errors()
+        assert (error.state, error.settled_by) == (ErrorState.RESOLVED, "the table is gone")
+
+
+def test_errors_of_a_table_that_can_not_be_seen_stay(shop: ValidatedShop, spark: SparkSession) -> None:
+    """The account has lost its rights: to it the table looks dropped."""
+    shop.change(
+        "CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)",
+        "INSERT INTO {shop}.t VALUES (1, 1), (2, 2)",
+        "CREATE USER {shop}@'%'",
+        "GRANT ALL ON *.* TO {shop}@'%'",
+    )
+    files = shop.files()
+    path = files.folder / "s1.yaml"
+    path.write_text(path.read_text().replace("user: root", f"user: {shop.name}"))
+    try:
+        with shop.validating(spark, files, "UPDATE {shop}.t SET v = 9 WHERE id = 1") as one:
+            one.records.new_errors(1)
+            with one.held:
+                shop.change("REVOKE ALL ON *.* FROM {shop}@'%'", "GRANT REPLICATION SLAVE ON *.* TO {shop}@'%'")
+                shop.change("GRANT REPLICATION CLIENT ON *.* TO {shop}@'%'")
+                one.run.catch_up()
+            wait_until(lambda: GONE in str(one.records.statuses()), "the error is looked at", told=one.records.told)
+            assert [error.state for error in one.records.errors()] == [ErrorState.NEW]
+    finally:
+        shop.change("DROP USER {shop}@'%'")
 
 
 def test_questions_have_the_columns_of_their_key(shop: ValidatedShop, spark: SparkSession) -> None:

@@ -6,12 +6,12 @@ keys that are decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.compare.chase import ChasedTable, KeyChase
-from unshard.compare.places import LogPlace, SourceWatch, newest_places
+from unshard.compare.places import LogPlace, SourceWatch, newest_places, recorded_tables
 from unshard.compare.result import DIFFERENT, RowClass, RowDifference, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import UnshardError
@@ -24,6 +24,9 @@ from unshard.validation.tables import GONE, OLD_KEY, ValidatedTables
 
 MOST_OPEN = 20_000
 """Keys that are judged at a time; the others wait in the target."""
+
+BY_ITSELF = "a later look"
+DROPPED = "the table is gone"
 
 _KINDS = {
     RowClass.EXTRA: ErrorKind.EXTRA,
@@ -45,6 +48,7 @@ class JudgedKey:
         questions: the questions of other sources that it answers.
         answer: the answer to these questions.
         also: the records of the same key by other tables of the source.
+        settled_by: why the known error is resolved.
     """
 
     pending: PendingKey
@@ -56,6 +60,7 @@ class JudgedKey:
     questions: tuple[int, ...] = ()
     answer: RowAnswer = RowAnswer.ANSWERS
     also: tuple[PendingKey, ...] = ()
+    settled_by: str = BY_ITSELF
 
 
 @dataclass(slots=True)
@@ -155,8 +160,15 @@ class Judge:
     def _prepared(self) -> list[JudgedKey]:
         """Assign the open keys to their tables. Return the keys of tables that can't be compared."""
         judged = []
+        dropped: Callable[[TableName], bool] | None = None
         for (name, key), entry in list(self._open.items()):
             plan = self.tables.get(name)
+            if plan.fault == GONE and entry.known is not None:
+                dropped = dropped or self._dropped()
+                if dropped(entry.known.origin):
+                    judged.append(entry.judged(known=entry.known, settled_by=DROPPED, answer=RowAnswer.LACKS))
+                    del self._open[name, key]
+                    continue
             if plan.table is None or not entry.pending.is_of(plan.table.key):
                 answer = RowAnswer.LACKS if plan.fault == GONE else RowAnswer.ANSWERS
                 judged.append(entry.judged(note=(plan.fault or OLD_KEY) if entry.own else "", answer=answer))
@@ -167,6 +179,15 @@ class Judge:
                 chased = self._chased[name] = ChasedTable(plan.table, TableOutcome.of(plan.table))
             chased.add([key], 1)
         return judged
+
+    def _dropped(self) -> Callable[[TableName], bool]:
+        """Return what tells whether the task has dropped a table: its record in the target lacks it.
+
+        A table that the source does not show may be there all the same: the account may have lost its rights.
+        """
+        meta = self.watch.meta
+        found = recorded_tables(self.watch.target, meta, self.watch.side.source) if meta is not None else None
+        return lambda name: found is not None and name not in found
 
     def _settled(self, one: ChasedTable, place: str) -> list[JudgedKey]:
         name = one.table.name

@@ -26,7 +26,6 @@ from unshard.target.validation_questions import (
 from unshard.validation.judge import Judge, JudgedKey
 
 T = TypeVar("T")
-BY_ITSELF = "a later look"
 QUESTIONS_AT_ONCE = 1000
 _UNASKED = (
     "a row that only the target has is not judged: source {source} may have it, and has no validator that could tell"
@@ -162,9 +161,12 @@ class Verdicts:
         return self.on_target(ask)
 
     def _settle(self, cursor: Any, settled: list[JudgedKey]) -> None:
-        right = [one.known.number for one in settled if one.error is None and one.known is not None]
-        if right:
-            settle_errors(cursor, self.meta, self.source, right, ErrorState.RESOLVED, BY_ITSELF)
+        right: dict[str, list[int]] = {}
+        for one in settled:
+            if one.error is None and one.known is not None:
+                right.setdefault(one.settled_by, []).append(one.known.number)
+        for why, numbers in right.items():
+            settle_errors(cursor, self.meta, self.source, numbers, ErrorState.RESOLVED, why)
         for one in settled:
             if one.error is not None and one.known is not None:
                 renew_error(cursor, self.meta, one.known.number, one.error)
