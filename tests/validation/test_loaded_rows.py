@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from pyspark.sql import SparkSession
 
 from support.numbers import numbers
 from support.validated_tasks import ValidatedShop, validated
 from support.waiting import wait_until
+from unshard.api.verbs import Validation
+from unshard.config.files import load_source, load_task
+from unshard.operate.subject import Subject
+from unshard.operate.validation import answer_validation
+from unshard.target.validation import pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -71,6 +78,24 @@ def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedS
     with shop.validating(spark, shop.files()) as one:
         assert [error.key for error in one.records.errors()] == [("40000",)], "the first range is not read again"
         assert one.records.loaded().rows_done == 40000
+
+
+def test_a_start_right_after_a_stop_compares_all_anew(shop: ValidatedShop, spark: SparkSession) -> None:
+    """The validator's thread has not seen that it was stopped."""
+    shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)", "INSERT INTO {shop}.t VALUES (1, 1), (2, 2)")
+    files = shop.files(validator={"check-interval": "1h", "validate-interval": "1h"})
+    with shop.validating(spark, files, at_rest=False) as one:
+        wait_until(lambda: one.records.loaded().rows_done == 2, "all compared", told=one.records.told)
+        shop.spoil("UPDATE {shop}.t SET v = 0 WHERE id = 1")
+        sources = [load_source(path) for path in files.source_paths]
+        subject = Subject.of_files(load_task(files.task_path), sources)
+        for verb in ("stop", "start"):
+            answer_validation([subject], Validation(op=verb, task=files.name), "test", lambda task, source: "later")
+        (subtask,) = one.run.crew.subtasks
+        assert subtask.validation is not None
+        subtask.validation.look()
+        differing = partial(one.records.ask, lambda c: pending_size(c, one.records.meta, "s1").rows)
+        wait_until(lambda: differing() == 1, "the row is found to differ", told=one.records.told)
 
 
 def test_many_rows_that_differ_are_all_found(

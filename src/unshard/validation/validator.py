@@ -255,11 +255,15 @@ class Validator:
             self._first = FirstLook(
                 tables, self.run, self.settings.batch_query_size, at_once, lambda: self.meter.behind, self._stop
             )
-            rate = self.settings.full_load_rows_per_second
-            ends = tables, self.run, self._verdicts, self._first
-            self._loaded = LoadedRows(*ends, rate, shared=bool(self.others), listed=state.listed)
+            self._loaded = self._loaded_rows(tables, self._first, listed=state.listed)
             self._mode, self._more = state.mode, True
+        elif self._loaded.listed and not state.listed:  # stopped and started again since the last round
+            self._loaded = self._loaded_rows(self._loaded.tables, self._first, listed=False)
         return self._judge, self._first, self._loaded
+
+    def _loaded_rows(self, tables: ValidatedTables, first: FirstLook, *, listed: bool) -> LoadedRows:
+        rate = self.settings.full_load_rows_per_second
+        return LoadedRows(tables, self.run, self._verdicts, first, rate, shared=bool(self.others), listed=listed)
 
     def _within_bounds(self) -> bool:
         """Return whether the waiting work is within the settings. Beyond them the validator stops with an error."""
