@@ -125,6 +125,25 @@ def test_position_gtid_and_rules(files: TaskFiles, spark: SparkSession, monkeypa
     assert told(files, spark)["id=77"].change_note == "s1 has no relay log on this machine"
 
 
+def test_a_table_that_was_altered_since(files: TaskFiles, spark: SparkSession) -> None:
+    """The task is healthy: no advice for one that can't go on."""
+    (schema,) = files.schemas
+    source = files.sources["s1"]
+    source.run(f"CREATE TABLE {schema}.own (id INT PRIMARY KEY, v INT)")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source.run(f"INSERT INTO {schema}.own VALUES (3, 1), (4, 1)", f"ALTER TABLE {schema}.own MODIFY v BIGINT")
+        updated = change(source, f"UPDATE {schema}.own SET v = 2 WHERE id = 4")
+        run.catch_up()
+        files.target.run(f"DELETE FROM {schema}.own")
+        found = told(files, spark)
+    earlier, later = found["id=3"], found["id=4"]
+    assert earlier.last_change is None
+    assert earlier.change_note == "its table was altered since: older changes in the relay log of s1 are not searched"
+    assert later.last_change is not None
+    assert later.last_change.position == updated[0]
+
+
 def test_a_log_that_can_not_be_read_is_told(files: TaskFiles, spark: SparkSession) -> None:
     (schema,) = files.schemas
     with TaskRun(files, spark) as run:

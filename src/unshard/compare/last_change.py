@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from unshard.binlog.events import event_of
 from unshard.binlog.headers import Format, headers, read_format
+from unshard.binlog.layout import plan_layouts
 from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.compare.executor.rows import as_target, key_literals, row_hashes
 from unshard.compare.result import ComparisonOutcome, LastChange, RowDifference, TableOutcome
 from unshard.compare.tables import ComparedShard, ComparedTable
-from unshard.errors import UnshardError, Where
+from unshard.errors import BinlogError, UnshardError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import Table, TableName
@@ -35,6 +36,7 @@ SEARCHED_BYTES = 256 << 20
 
 PART_BYTES = 16 << 20
 _WORDS = {Op.INSERT: "INSERT", Op.UPDATE_BEFORE: "UPDATE", Op.UPDATE_AFTER: "UPDATE", Op.DELETE: "DELETE"}
+_OTHER_STRUCTURE = "BINLOG-022"
 _Key = tuple[str, ...]
 
 
@@ -90,7 +92,10 @@ def _search_source(
             left -= size - begin
             since = f"{path.name}:{begin}"
     except (OSError, UnshardError) as error:
-        return found, f"the relay log of {source} can't be searched further: {error}"
+        told = f"{error.code}: {error.message}" if isinstance(error, UnshardError) else str(error)
+        return found, f"the relay log of {source} can't be searched further: {told}"
+    if search.altered:
+        return found, f"its table was altered since: older changes in the relay log of {source} are not searched"
     return found, f"not in the relay log of {source} since {since}" if since else f"the relay log of {source} is empty"
 
 
@@ -112,13 +117,19 @@ def _files(log: RelayLog) -> Iterator[tuple[Path, int]]:
             yield log.path(name), size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Search:
-    """The search for the last changes of rows of one target table, in relay log files of one source."""
+    """The search for the last changes of rows of one target table, in relay log files of one source.
+
+    `altered`: an event was met that today's structure of its table can't read. `readable` has, by the form of a table's
+    events, whether it can.
+    """
 
     source: str
     table: ComparedTable
     shards: Mapping[TableName, ComparedShard]
+    altered: bool = False
+    readable: dict[tuple[TableName, bytes, tuple[bytes, ...]], bool] = field(default_factory=dict)
 
     def file(
         self, data: mmap.mmap, size: int, path: Path, wanted: set[_Key], found: dict[_Key, LastChange], most: int
@@ -167,12 +178,27 @@ class _Search:
         return [(str(one),) for one in row_hashes(batch).tolist()]
 
     def _structure(self, table_map: TableMap, offset: int) -> Table | None:
-        """Return today's structure of a wanted table; None for an event with another number of columns."""
+        """Return today's structure of a wanted table; None for an event that was written with another one."""
         del offset
         shard = self.shards.get(table_map.name)
-        if shard is None or len(shard.table.columns) != len(table_map.types):
+        if shard is None:
             return None
-        return shard.table
+        form = table_map.name, bytes(table_map.types), tuple(table_map.metadata)
+        if form not in self.readable:
+            self.readable[form] = _is_readable(shard.table, table_map)
+        self.altered |= not self.readable[form]
+        return shard.table if self.readable[form] else None
+
+
+def _is_readable(table: Table, table_map: TableMap) -> bool:
+    """Return whether the structure is that of the events. Raises BinlogError for a type that can't be read at all."""
+    try:
+        plan_layouts(table, table_map)
+    except BinlogError as error:
+        if error.code != _OTHER_STRUCTURE:
+            raise
+        return False
+    return True
 
 
 def _bounds(data: mmap.mmap, size: int, form: Format, where: Where) -> list[int]:
