@@ -134,6 +134,20 @@ def test_work_on_a_source_is_followed_by_a_rest_in_proportion(monkeypatch: pytes
     assert load.rested == pytest.approx(4 * 0.02 * 4)
 
 
+def test_a_long_wait_for_a_lock_does_not_make_a_long_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand, told = Hand(), list[str]()
+    monkeypatch.setattr(source_load, "time", hand)
+    load = SourceLoad(10, hand, told.append, _begun=hand.now)  # type: ignore[arg-type]
+    hand.now += 60
+    load.rest(60)
+    assert load.rested == pytest.approx(18)
+    assert told == ["a source took 60.0 s, slow or behind a lock: resting for 18 s"]
+    hand.now += 2
+    load.rest(2)
+    assert load.rested == pytest.approx(36)
+    assert len(told) == 1
+
+
 def test_no_rest_without_a_limit_or_once_it_is_stopped() -> None:
     without = SourceLoad(0, Event())
     without.rest(100.0)

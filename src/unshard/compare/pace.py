@@ -31,6 +31,8 @@ READING_WINS = 1.5
 """Least speed-up by which reading is chosen: it moves the rows over the network, and costs Spark more."""
 
 _MOST_RANGES = 100_000
+_LOCK_WAIT_SECONDS = 5
+"""Time limit of a query for a bound that waits for a table's lock. It is asked again, and the table left at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,5 +203,7 @@ class TableCutter:
             opened = connect(endpoint, side, patience_seconds=ROWS_SECONDS)
             self._stack.callback(opened.close)
             rows(opened, "SET @@session.sql_mode = ''")  # bounds are written with backslashes
+            if side == "source":
+                rows(opened, f"SET @@session.lock_wait_timeout = {_LOCK_WAIT_SECONDS}")
             self._open[side, endpoint] = opened
         return self._open[side, endpoint]

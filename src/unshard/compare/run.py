@@ -73,7 +73,7 @@ class TableComparison:
     _whole: bool = True
 
     def __post_init__(self) -> None:
-        self._load = SourceLoad(self.settings.source_load, self.stop)
+        self._load = SourceLoad(self.settings.source_load, self.stop, self.tell)
 
     def compare(self) -> ComparisonOutcome:
         """Compare all. What fails for a table is among its errors, and the others go on.
