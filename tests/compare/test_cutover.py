@@ -130,13 +130,13 @@ def test_a_prepared_transaction_is_in_the_way(files: TaskFiles, spark: SparkSess
     with TaskRun(files, spark) as run:
         prepare()
         run.catch_up()
-        with pytest.raises(CompareError, match="COMPARE-023") as told:
+        with pytest.raises(CompareError, match="COMPARE-025") as told:
             Trial(files, spark).run()
         assert "'order',X'ff00'" in told.value.message
         assert told.value.where.source == "s1"
         end("COMMIT")
         run.catch_up()
-        with pytest.raises(CompareError, match="COMPARE-023"):
+        with pytest.raises(CompareError, match="COMPARE-025"):
             Trial(files, spark, after=prepare).run()
         end("ROLLBACK")
         run.catch_up()

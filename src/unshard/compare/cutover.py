@@ -241,7 +241,7 @@ class Cutover:
     def _rest(self) -> dict[str, CutoverEnd]:
         """Return the ends of the binlogs after `rest_seconds` without a write.
 
-        Raises CompareError COMPARE-015, COMPARE-023.
+        Raises CompareError COMPARE-015, COMPARE-025.
         """
         self._check_prepared()
         ends = {watch.side.source: end_of(watch) for watch in self.watches}
@@ -261,7 +261,7 @@ class Cutover:
                 raise CompareError("COMPARE-015", Where(source), values=values)
 
     def _check_prepared(self) -> None:
-        """Raise CompareError COMPARE-023 where an XA transaction is prepared: anybody may commit it later."""
+        """Raise CompareError COMPARE-025 where an XA transaction is prepared: anybody may commit it later."""
         for watch in self.watches:
             source = watch.side.source
             with session(watch.side.endpoint, "source") as connection:
@@ -271,7 +271,7 @@ class Cutover:
             elif xids:
                 shown = ", ".join(xids[:_MOST_XIDS])
                 more = f" and {len(xids) - _MOST_XIDS} more" if len(xids) > _MOST_XIDS else ""
-                raise CompareError("COMPARE-023", Where(source), values={"xids": f"{shown}{more}"})
+                raise CompareError("COMPARE-025", Where(source), values={"xids": f"{shown}{more}"})
 
 
 def end_of(watch: SourceWatch) -> CutoverEnd:

@@ -103,7 +103,7 @@ COMPARE: dict[str, CatalogueEntry] = {
         "the target's account may not read {target}, where rows of this table go",
         "grant SELECT on it to the account of target-database, and compare again; the other tables were compared",
     ),
-    "COMPARE-023": CatalogueEntry(
+    "COMPARE-025": CatalogueEntry(
         "XA transactions are prepared in the source: {xids}. Each can still be committed, also where the source is"
         " read-only, and changes it then",
         "end each of them by XA COMMIT or XA ROLLBACK with its xid as it stands here, which only their writer can"
