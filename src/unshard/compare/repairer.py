@@ -9,8 +9,9 @@ The rows are set to what the sources have. A number of keys of one table is repa
 | take the sources' binlog positions, and wait until the checkpoints have passed them | the target has every change \
 of these rows that there is |
 | read the target | no change of these rows is under way |
-| in one transaction: lock the records of the batches, read the checkpoints once more, write, leave a receipt | \
-no process of the task closes or opens a batch meanwhile |
+| in one transaction: lock the records of the batches, read the checkpoints once more, see that the locks in the \
+sources are still held, write, leave a receipt | no process of the task closes or opens a batch meanwhile, so a change \
+that is made once the locks are lost is applied on top |
 | release the locks in the sources | a later change is applied on top |
 
 The process may end at any step: the transaction is rolled back or committed as a whole. Repairing again is right in
@@ -208,7 +209,8 @@ class _TableRepair:
                     return NoTurn(order.table.shards[0].source, str(error.cause or error.message))
                 raise
             places = newest_places(self.watches)
-            return self._behind(places, time.monotonic() + HOLD_SECONDS) or self._write(order, rows, places, number)
+            late = self._behind(places, time.monotonic() + HOLD_SECONDS)
+            return late or self._write(order, rows, places, number, held)
 
     def _behind(self, places: Mapping[str, LogPlace | None], until: float) -> NoTurn | None:
         """Wait until the target has all up to these places. Return None, or the first source that is late."""
@@ -219,7 +221,12 @@ class _TableRepair:
         return NoTurn(late[0], f"the target has not come to {_text(places[late[0]]) or 'any place'} of its binlog")
 
     def _write(
-        self, order: RepairOrder, rows: SourceRows, places: Mapping[str, LogPlace | None], number: int
+        self,
+        order: RepairOrder,
+        rows: SourceRows,
+        places: Mapping[str, LogPlace | None],
+        number: int,
+        held: SideConnections,
     ) -> NoTurn | None:
         refused: dict[Key, str] = {}
         with closing(SideConnections()) as seen:
@@ -227,7 +234,7 @@ class _TableRepair:
         while True:
             left = [one for one in repairs if one.key not in refused]
             table = str(order.table.name)
-            transaction = _Transaction(self.all.meta, self.identity, number, table, left, places, self.watches)
+            transaction = _Transaction(self.all.meta, self.identity, number, table, left, places, self.watches, held)
             done = on_target(self.kept, transaction.run, self.where, _ATTEMPTS, schema=self.all.meta.schema)
             if isinstance(done, NoTurn):
                 return done
@@ -250,7 +257,10 @@ class _Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Transaction:
-    """One transaction of a repair. It may run twice: its receipt shows whether it was committed."""
+    """One transaction of a repair. It may run twice: its receipt shows whether it was committed.
+
+    `held` are the connections that hold the locks in the sources.
+    """
 
     meta: MetaTables
     identity: str
@@ -259,6 +269,7 @@ class _Transaction:
     repairs: Sequence[RowRepair]
     places: Mapping[str, LogPlace | None]
     watches: tuple[SourceWatch, ...]
+    held: SideConnections
 
     def run(self, connection: Any) -> Counter[RowClass] | NoTurn | _Refused:
         """Run the transaction. Return the rows written, by class, or why nothing was. Raises MySQLdb.Error."""
@@ -294,6 +305,7 @@ class _Transaction:
         return written
 
     def _turn(self, cursor: Any) -> NoTurn | None:
+        """Return why nothing may be written now. While the transaction lasts, no batch is opened or closed."""
         followed = sorted(watch.side.source for watch in self.watches if watch.followed)
         applied = take_turn(cursor, self.meta, followed)
         if isinstance(applied, NoTurn):
@@ -304,6 +316,10 @@ class _Transaction:
                 return NoTurn(source, "the source has no binlog", lasting=True)
             if there.server != wanted.server or there.position < wanted.position:
                 return NoTurn(source, f"the target is at {there.position}, and the source at {wanted.position}")
+        lost = self.held.lost()
+        for watch in self.watches:
+            if watch.side.endpoint in lost:
+                return NoTurn(watch.side.source, f"the locks of its rows are lost: {lost[watch.side.endpoint]}")
         return None
 
 

@@ -80,6 +80,17 @@ class SideConnections:
             self._open[side, endpoint] = found
         return found
 
+    def lost(self) -> dict[Endpoint, str]:
+        """Return the sources whose transaction has ended, and its locks with it, each with the server's answer."""
+        found = {}
+        for (side, endpoint), connection in self._open.items():
+            try:
+                if side == "source":
+                    ask(connection, "SELECT 1")
+            except MySQLdb.Error as error:
+                found[endpoint] = str(error.args[-1] if error.args else error)
+        return found
+
     def close(self) -> None:
         """Close all connections. Idempotent."""
         self._open.clear()
