@@ -74,7 +74,7 @@ def all_differ(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, bar
                 )
                 for side in (0, 1)
             ]
-            looks.append(KeyLook((key,), *sides).to_dict())
+            looks.append(KeyLook((key,), sides[0], sides[1]).to_dict())
         found = {"looks": looks, "source_seconds": 0.0}
         outcomes.append(enclose(lambda found=found: found))  # type: ignore[misc]
     return outcomes

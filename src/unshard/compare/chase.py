@@ -25,7 +25,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unshard.compare.executor.look import Key, KeyLook, LookOrder, SeenRow, look_again
+from unshard.compare.executor.keys import Key, is_spelled, weights_of
+from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow, look_again
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.result import RowClass, RowDifference, TableOutcome
 from unshard.compare.source_load import SourceLoad
@@ -51,7 +52,8 @@ class Suspect:
     `state` is a hash of the rows of both sides. `source` is the hash of the only row in the sources, None without one;
     for a table without a key it is how often the row is there. `single`: there was at most one row in the sources.
     `last` has the rows if they are to be shown. `looks` counts the looks with the same state; `since` is where the
-    sources wrote before the first of them.
+    sources wrote before the first of them. `spellings` are other keys that the target takes for this one. `weight` is
+    equal for such keys; (): not asked for.
     """
 
     key: Key
@@ -61,6 +63,8 @@ class Suspect:
     last: KeyLook | None = None
     looks: int = 0
     since: Mapping[str, LogPlace | None] = field(default_factory=dict)
+    spellings: tuple[Key, ...] = ()
+    weight: Key = ()
 
 
 @dataclass(slots=True)
@@ -145,6 +149,7 @@ class KeyChase:
         works = [
             (one, LookOrder(one.table, keys, shown=at < self.limit - len(one.outcome.differences)))
             for one in tables
+            if _weigh(one)
             for at, keys in _dealt(one)
         ]
         step = min(self.at_once or TASKS_AT_ONCE, TASKS_AT_ONCE)
@@ -157,8 +162,7 @@ class KeyChase:
                 try:
                     found = disclose(outcome)
                 except UnshardError as error:
-                    if not any(str(known) == str(error) for known in one.outcome.errors):
-                        one.outcome.errors.append(error)
+                    _note_error(one, error)
                     continue
                 busy += found["source_seconds"]
                 looks = [KeyLook.from_dict(form) for form in found["looks"]]
@@ -179,7 +183,9 @@ class KeyChase:
     ) -> None:
         seen = {look.key: look for look in looks}
         for key in order.keys:
-            suspect = one.suspects[key]
+            suspect = one.suspects.get(key)
+            if suspect is None:  # another spelling of a suspect
+                continue
             look = seen.get(key)
             if look is None:  # the target takes it for equal to another one of these keys
                 del one.suspects[key]
@@ -193,7 +199,7 @@ class KeyChase:
             else:
                 suspect.looks += 1
             suspect.state, suspect.single = state, len(look.source) <= 1
-            suspect.source = _only_row(one.table, look)
+            suspect.source, suspect.spellings = _only_row(one.table, look), look.spellings
             suspect.last = look if order.shown else None
             quiet = all(
                 suspect.since.get(shard.source) == after.get(shard.source) is not None for shard in one.table.shards
@@ -214,8 +220,28 @@ class KeyChase:
         one.suspects.clear()
 
 
+def _note_error(one: ChasedTable, error: UnshardError) -> None:
+    if not any(str(known) == str(error) for known in one.outcome.errors):
+        one.outcome.errors.append(error)
+
+
 def _open_keys(tables: Sequence[ChasedTable]) -> int:
     return sum(len(one.suspects) for one in tables)
+
+
+def _weigh(one: ChasedTable) -> bool:
+    """Ask the target for the weights of a table's keys, if one task doesn't take them all. False where that fails."""
+    if len(one.suspects) <= KEYS_AT_ONCE or not is_spelled(one.table):
+        return True
+    unknown = [suspect.key for suspect in one.suspects.values() if not suspect.weight]
+    try:
+        weights = weights_of(one.table, unknown) if unknown else {}
+    except UnshardError as error:
+        _note_error(one, error)
+        return False
+    for key, weight in weights.items():
+        one.suspects[key].weight = weight
+    return True
 
 
 def _dealt(one: ChasedTable) -> Iterator[tuple[int, tuple[Key, ...]]]:
@@ -223,10 +249,19 @@ def _dealt(one: ChasedTable) -> Iterator[tuple[int, tuple[Key, ...]]]:
 
     Keys that the target may take for one stay together. There are few tasks where each reads all rows.
     """
-    keys = sorted(one.suspects, key=lambda key: [text.casefold() for text in key])
+    keys = sorted(one.suspects.values(), key=_place)
     size = KEYS_AT_ONCE if one.table.key else HASHES_AT_ONCE
-    for start in range(0, len(keys), size):
-        yield start, tuple(keys[start : start + size])
+    start = 0
+    while start < len(keys):
+        end = min(start + size, len(keys))
+        while end < len(keys) and _place(keys[end]) == _place(keys[end - 1]):
+            end += 1
+        yield start, tuple(key for suspect in keys[start:end] for key in (suspect.key, *suspect.spellings))
+        start = end
+
+
+def _place(suspect: Suspect) -> Key:
+    return suspect.weight or suspect.key
 
 
 def _state(look: KeyLook) -> tuple[object, ...]:

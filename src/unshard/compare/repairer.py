@@ -31,7 +31,7 @@ from uuid import uuid4
 
 import MySQLdb
 
-from unshard.compare.executor.look import Key
+from unshard.compare.executor.keys import Key
 from unshard.compare.executor.repair import RepairOrder, RowRepair, SourceRows, read_sources, repairs_of
 from unshard.compare.executor.rows import SideConnections
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed

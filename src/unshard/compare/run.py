@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,10 @@ from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, Wa
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
-from unshard.compare.result import ComparisonOutcome, RowClass, SourcePlace, TableOutcome
+from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
-from unshard.errors import UnshardError, disclose
+from unshard.errors import CompareError, UnshardError, Where, disclose
 from unshard.run_tasks import RunTasks
 
 TELL_SECONDS = 5.0
@@ -89,7 +89,7 @@ class TableComparison:
                 outcome = outcomes.setdefault(str(fault.table), TableOutcome(fault.table))
                 outcome.errors.append(fault.error)
                 outcome.structure_differs |= fault.different
-        places = {watch.side.source: _place(watch.newest, errors) for watch in self.watches}
+        begun = {watch.side.source: _Places.of(watch, errors) for watch in self.watches}
         fingerprint = fingerprint_of(tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
         with ProgressFile(self.settings.state, fingerprint) as progress:
             seconds = LIMITED_SECONDS if self._load.limited else SECONDS
@@ -102,11 +102,15 @@ class TableComparison:
             self._chase(errors)
             if self._whole and all(one.outcome.complete for one in self._chased.values()):
                 progress.remove()
-        ended = tuple(self._ended(watch, places[watch.side.source], errors) for watch in self.watches)
+            resumed = bool(progress.earlier)
+        ended = {watch.side.source: _Places.of(watch, errors) for watch in self.watches}
+        if not resumed:
+            self._check_counts(begun, ended)
+        places = tuple(begun[source].until(source, its) for source, its in ended.items())
         seconds = time.monotonic() - self._begun
         ordered = tuple(outcomes[name] for name in sorted(outcomes))
         notes = (*self.plan.notes, *self._unlike_expressions())
-        return ComparisonOutcome(ordered, tuple(errors), ended, notes, self.settings.sample, seconds)
+        return ComparisonOutcome(ordered, tuple(errors), places, notes, self.settings.sample, seconds)
 
     def _unlike_expressions(self) -> Iterator[str]:
         """Yield the tables with rows that differ only in columns that both ends compute."""
@@ -250,10 +254,41 @@ class TableComparison:
         share = f"{min(100 * self._rows // total, 99)} % of about {total:,}" if total else "of an unknown number of"
         self.tell(f"{self._rows:,} rows compared, {share} rows; {rate:,.0f} rows/s, about {left:,.0f} s left")
 
-    def _ended(self, watch: SourceWatch, begin: LogPlace | None, errors: list[UnshardError]) -> SourcePlace:
-        end, applied = _place(watch.newest, errors), _place(watch.applied, errors)
-        texts = [str(place.position) if place is not None else "" for place in (begin, end, applied)]
-        return SourcePlace(watch.side.source, *texts)
+    def _check_counts(self, begun: Mapping[str, _Places], ended: Mapping[str, _Places]) -> None:
+        """Look whether both sides of each table have as many rows, where nothing was written meanwhile."""
+        rested = {watch.side.source for watch in self.watches if begun[watch.side.source].rested(watch, ended)}
+        for one in self._chased.values():
+            outcome = one.outcome
+            counts = {"source_rows": outcome.source_rows - outcome.left_out, "target_rows": outcome.target_rows}
+            unlike = counts["source_rows"] != counts["target_rows"]
+            if (
+                unlike
+                and outcome.verdict is CompareVerdict.EQUAL
+                and rested.issuperset(s.source for s in one.table.shards)
+            ):
+                outcome.errors.append(CompareError("COMPARE-023", Where(table=str(outcome.name)), values=counts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The end of a source's binlog, and the target's checkpoint in it, at one moment."""
+
+    newest: LogPlace | None
+    applied: LogPlace | None
+
+    @classmethod
+    def of(cls, watch: SourceWatch, errors: list[UnshardError]) -> _Places:
+        return cls(_place(watch.newest, errors), _place(watch.applied, errors))
+
+    def until(self, source: str, end: _Places) -> SourcePlace:
+        """Return the source's positions from this moment to the end."""
+        places = (self.newest, end.newest, end.applied)
+        return SourcePlace(source, *(str(place.position) if place is not None else "" for place in places))
+
+    def rested(self, watch: SourceWatch, ended: Mapping[str, _Places]) -> bool:
+        """Return whether neither the source nor, by the task, the target was written to from this moment to the end."""
+        end = ended[watch.side.source].newest
+        return end is not None and self.newest == end and (not watch.followed or self.applied == end)
 
 
 def _place(ask: Callable[[], LogPlace | None], errors: list[UnshardError]) -> LogPlace | None:

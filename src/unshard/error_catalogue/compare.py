@@ -103,6 +103,11 @@ COMPARE: dict[str, CatalogueEntry] = {
         "the target's account may not read {target}, where rows of this table go",
         "grant SELECT on it to the account of target-database, and compare again; the other tables were compared",
     ),
+    "COMPARE-023": CatalogueEntry(
+        "all keys that were compared are equal, but the sources have {source_rows} rows for this table and the target"
+        " has {target_rows}, though nothing was written meanwhile",
+        "compare again. If it says so again, report it with the structures of the tables on both ends",
+    ),
     "COMPARE-025": CatalogueEntry(
         "XA transactions are prepared in the source: {xids}. Each can still be committed, also where the source is"
         " read-only, and changes it then",

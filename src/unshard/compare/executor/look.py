@@ -1,7 +1,10 @@
 """Spark task: look at single rows again, by key, on both sides.
 
 The target is read after the sources: where both are equal, the target has caught up. Keys that the target's collation
-takes for one are one. A table without a key is read whole, and only the rows with the hashes in question are counted.
+takes for one are one. So the sources are read once more by the keys as the target spells them, in the same snapshot: a
+source may distinguish keys that the target does not, and both rows of such a pair are found.
+
+A table without a key is read whole, and only the rows with the hashes in question are counted.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import MySQLdb
 import numpy as np
 import pyarrow as pa
 
+from unshard.compare.executor.keys import Key, is_spelled, one_for_all, shard_condition, target_condition
 from unshard.compare.executor.rows import (
     SideConnections,
     as_target,
@@ -27,17 +31,12 @@ from unshard.compare.executor.rows import (
     shard_batches,
     target_batches,
 )
-from unshard.compare.ranges import bits_of, is_text_mapped, key_expression
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.dump.read import read_rows
 from unshard.errors import UnshardError, enclose
-from unshard.kernels.literals import render
 from unshard.model.change import IMAGE_FIELDS, Op
-from unshard.model.table import quote_name
-from unshard.mysql.connection import rows, server_error
-from unshard.transform.column_mapping import ID_LIMIT
+from unshard.mysql.connection import server_error
 
-Key = tuple[str, ...]
 _SHOWN_BYTES = 200
 """Characters of a value that a look tells."""
 
@@ -84,16 +83,21 @@ class SeenRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """The rows under one key on both sides, each with its count, which is 1 for a table with a key."""
+    """The rows under one key on both sides, each with its count, which is 1 for a table with a key.
+
+    `spellings` are the other keys of the rows and of the order that the target takes for this one.
+    """
 
     key: Key
     source: tuple[tuple[SeenRow, int], ...] = ()
     target: tuple[tuple[SeenRow, int], ...] = ()
+    spellings: tuple[Key, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, which `from_dict` reads."""
         sides = ("source", self.source), ("target", self.target)
-        return {"key": list(self.key), **{name: [[row.to_dict(), n] for row, n in side] for name, side in sides}}
+        rows = {name: [[row.to_dict(), n] for row, n in side] for name, side in sides}
+        return {"key": list(self.key), **rows, "spellings": [list(key) for key in self.spellings]}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> KeyLook:
@@ -101,7 +105,7 @@ class KeyLook:
         source, target = (
             tuple((SeenRow.from_dict(row), count) for row, count in form[side]) for side in ("source", "target")
         )
-        return cls(tuple(form["key"]), source, target)
+        return cls(tuple(form["key"]), source, target, tuple(map(tuple, form["spellings"])))
 
 
 def look_again(payload: bytes) -> bytes:
@@ -132,25 +136,32 @@ class _Look:
     source_seconds: float = 0.0
     _source: dict[Key, list[SeenRow]] = field(default_factory=dict)
     _target: dict[Key, list[SeenRow]] = field(default_factory=dict)
+    _known: frozenset[tuple[int | None, Key]] = frozenset()
 
     def look(self) -> list[KeyLook]:
         table = self.order.table
-        begun = time.monotonic()
-        for number, shard in enumerate(table.shards):
-            condition = shard_condition(table, shard, self.order.keys)
-            if condition:
-                self._read_shard(number, shard, condition)
-        self.source_seconds = time.monotonic() - begun
+        self._read_sources(self.order.keys)
         condition = target_condition(table, self.order.keys)
         for batch in target_batches(self.connections, table, (condition,)):
             self._add(self._target, batch, None, [""] * len(batch))
-        same = self._one_for_all([*self.order.keys, *self._source, *self._target])
+        spelled = [key for key in self._target if key not in frozenset(self.order.keys)]
+        if spelled:
+            self._known = frozenset((row.shard, key) for key, found in self._source.items() for row in found)
+            self._read_sources(spelled)
+        same = one_for_all(self.connections, table, [*self.order.keys, *self._source, *self._target])
         groups: dict[Key, tuple[list[SeenRow], list[SeenRow]]] = {same[key]: ([], []) for key in self.order.keys}
         for place, side in enumerate((self._source, self._target)):
             for key, found in side.items():
                 if same[key] in groups:
                     groups[same[key]][place].extend(found)
-        return [KeyLook(key, _once(source), _once(target)) for key, (source, target) in groups.items()]
+        spellings: dict[Key, list[Key]] = {key: [] for key in groups}
+        for key, first in same.items():
+            if key != first and first in groups:
+                spellings[first].append(key)
+        return [
+            KeyLook(key, _once(source), _once(target), tuple(spellings[key]))
+            for key, (source, target) in groups.items()
+        ]
 
     def by_hash(self) -> list[KeyLook]:
         """Count the rows with these hashes, of a table without a key."""
@@ -170,6 +181,19 @@ class _Look:
             sides = [((seen[digest], side[digest]),) if side[digest] else () for side in (source, target)]
             looks.append(KeyLook(key, sides[0], sides[1]))
         return looks
+
+    def _read_sources(self, keys: Sequence[Key]) -> None:
+        """Read the source rows under these keys of the target, but those that an earlier call has read."""
+        table = self.order.table
+        begun = time.monotonic()
+        if is_spelled(table):  # a snapshot that is opened after the target was read could be newer than its rows
+            for shard in table.shards:
+                self.connections.get(shard.endpoint, "source")
+        for number, shard in enumerate(table.shards):
+            condition = shard_condition(table, shard, keys)
+            if condition:
+                self._read_shard(number, shard, condition)
+        self.source_seconds += time.monotonic() - begun
 
     def _read_shard(self, number: int, shard: ComparedShard, condition: str) -> None:
         """Read the rows of one source table, with the rules that exclude them."""
@@ -201,92 +225,12 @@ class _Look:
     ) -> None:
         table = self.order.table
         for key, row in zip(key_literals(batch, table), _seen(batch, self.order, shard, left_out), strict=True):
-            side.setdefault(key, []).append(row)
-
-    def _one_for_all(self, keys: Iterable[Key]) -> dict[Key, Key]:
-        """Return, by key, the first of the keys that the target takes for equal."""
-        found = list(dict.fromkeys(keys))
-        table = self.order.table
-        columns = [table.read.column(name) for name in table.key]
-        if not any(column.text_with_collation for column in columns):
-            return dict(zip(found, found, strict=True))
-        named = [f"k{place}" for place in range(len(columns))]
-        listed = " UNION ALL ".join(
-            "SELECT "
-            + ", ".join([f"{number} n", *(f"{_as(c)(text)} k{p}" for p, (c, text) in _numbered(columns, key))])
-            for number, key in enumerate(found)
-        )
-        equal = " AND ".join(f"one.{name} <=> other.{name}" for name in named)
-        statement = f"SELECT other.n, MIN(one.n) FROM ({listed}) one JOIN ({listed}) other ON {equal} GROUP BY other.n"
-        connection = self.connections.get(table.endpoint, "target")
-        try:
-            answers = rows(connection, statement)
-        except MySQLdb.Error as error:
-            raise server_error(error, table.endpoint, "target", statement).at(table=str(table.name)) from error
-        firsts = {int(number): int(first) for number, first in answers}
-        return {key: found[firsts[number]] for number, key in enumerate(found)}
-
-
-def _numbered(columns: Sequence[Any], key: Key) -> Iterator[tuple[int, tuple[Any, str]]]:
-    return enumerate(zip(columns, key, strict=True))
-
-
-def _as(column: Any) -> Any:
-    """Return a function that makes a literal with the column's collation."""
-    if not column.text_with_collation:
-        return lambda text: text
-    charset = str(column.collation).partition("_")[0]
-    return lambda text: f"CONVERT({text} USING {charset}) COLLATE {column.collation}"
+            if (shard, key) not in self._known:
+                side.setdefault(key, []).append(row)
 
 
 def _once(found: Sequence[SeenRow]) -> tuple[tuple[SeenRow, int], ...]:
     return tuple((row, 1) for row in found)
-
-
-def target_condition(table: ComparedTable, keys: Sequence[Key]) -> str:
-    """Return the condition for these keys in the target. Keys are tuples of SQL literals."""
-    return _any_of([quote_name(name) for name in table.key], keys)
-
-
-def shard_condition(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
-    """Return the condition for these target keys in a source table; empty where none of them can be in it."""
-    wanted = [own for key in keys if (own := _key_in(table, shard, key)) is not None]
-    return _any_of([key_expression(shard, name) for name in table.key], wanted) if wanted else ""
-
-
-def _key_in(table: ComparedTable, shard: ComparedShard, key: Key) -> Key | None:
-    """Return the key before the column mapping; None where no row of the source table gets it."""
-    found = []
-    for name, text in zip(table.key, key, strict=True):
-        bits = bits_of(shard, name)
-        if bits is not None:
-            number = int(text) - bits
-            if not 0 <= number <= ID_LIMIT:
-                return None
-            text = str(number)
-        elif shard.mapping is not None and is_text_mapped(shard, name):
-            before, after = _quoted(shard.mapping.prefix), _quoted(shard.mapping.suffix)
-            if not (text[1:-1].startswith(before) and text[1:-1].endswith(after)):
-                return None
-            text = f"'{text[1 + len(before) : len(text) - 1 - len(after)]}'"
-        found.append(text)
-    return tuple(found)
-
-
-def _quoted(text: str) -> str:
-    """Return the text as it is between the quotes of a literal."""
-    return bytes(render([pa.array([text], pa.string())], [b""], b"")[0].as_py()).decode()[1:-1]
-
-
-def _any_of(expressions: Sequence[str], keys: Sequence[Key]) -> str:
-    if len(expressions) == 1 and "NULL" not in {key[0] for key in keys}:
-        return f"{expressions[0]} IN ({', '.join(key[0] for key in keys)})"
-    return " OR ".join("(" + " AND ".join(map(_equal, expressions, key)) + ")" for key in keys)
-
-
-def _equal(expression: str, literal: str) -> str:
-    """Return the condition for equality; a source may have NULL where the target's key has none."""
-    return f"{expression} IS NULL" if literal == "NULL" else f"{expression} = {literal}"
 
 
 def _left_out(shard: ComparedShard, batch: pa.RecordBatch) -> list[str]:

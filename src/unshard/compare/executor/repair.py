@@ -25,7 +25,7 @@ import MySQLdb
 import numpy as np
 import pyarrow as pa
 
-from unshard.compare.executor.look import Key, shard_condition, target_condition
+from unshard.compare.executor.keys import Key, shard_condition, target_condition
 from unshard.compare.executor.rows import (
     SideConnections,
     as_target,

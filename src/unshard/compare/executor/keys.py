@@ -1,0 +1,146 @@
+"""Keys of rows as SQL: the conditions for either side, and the keys that the target takes for one.
+
+A key is a tuple of SQL literals, one for each column of the target's key, spelled as the side spells them that it was
+read from. Keys that are spelled differently are one key where the target's collation takes them for equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import MySQLdb
+import pyarrow as pa
+
+from unshard.compare.executor.rows import SideConnections, asked_again
+from unshard.compare.ranges import bits_of, is_text_mapped, key_expression
+from unshard.compare.tables import ComparedShard, ComparedTable
+from unshard.kernels.literals import render
+from unshard.model.table import Column, quote_name
+from unshard.mysql.connection import rows, server_error
+from unshard.transform.column_mapping import ID_LIMIT
+
+Key = tuple[str, ...]
+_WEIGHED_AT_ONCE = 500
+
+
+def is_spelled(table: ComparedTable) -> bool:
+    """Return whether one key of the target may be spelled in several ways."""
+    return any(column.text_with_collation for column in _columns(table))
+
+
+def one_for_all(connections: SideConnections, table: ComparedTable, keys: Iterable[Key]) -> dict[Key, Key]:
+    """Return, by key, the first of the keys that the target takes for equal. Raises TargetError."""
+    found = list(dict.fromkeys(keys))
+    if not is_spelled(table):
+        return dict(zip(found, found, strict=True))
+    columns = _columns(table)
+    named = [f"k{place}" for place in range(len(columns))]
+    listed = " UNION ALL ".join(
+        f"SELECT {number} n, "
+        + ", ".join(f"{text} {name}" for text, name in zip(_collated(columns, key), named, strict=True))
+        for number, key in enumerate(found)
+    )
+    equal = " AND ".join(f"one.{name} <=> other.{name}" for name in named)
+    statement = f"SELECT other.n, MIN(one.n) FROM ({listed}) one JOIN ({listed}) other ON {equal} GROUP BY other.n"
+    answers = _ask_target(connections, table, statement)
+    firsts = {int(number): int(first) for number, first in answers}
+    return {key: found[firsts[number]] for number, key in enumerate(found)}
+
+
+def weights_of(table: ComparedTable, keys: Sequence[Key]) -> dict[Key, Key]:
+    """Return, by key, texts that are equal for keys that the target takes for one; few other keys have equal ones.
+
+    Raises TargetError.
+    """
+    return asked_again(partial(_weights, table, keys))
+
+
+def _weights(table: ComparedTable, keys: Sequence[Key]) -> dict[Key, Key]:
+    columns = _columns(table)
+    found: dict[Key, Key] = {}
+    with closing(SideConnections(snapshot=False)) as connections:
+        for start in range(0, len(keys), _WEIGHED_AT_ONCE):
+            some = keys[start : start + _WEIGHED_AT_ONCE]
+            listed = " UNION ALL ".join(
+                f"SELECT {number}, " + ", ".join(map(_weight, columns, key)) for number, key in enumerate(some)
+            )
+            for number, *weights in _ask_target(connections, table, listed):
+                found[some[int(number)]] = tuple(map(str, weights))
+    return found
+
+
+def _weight(column: Column, text: str) -> str:
+    """Return the expression for a value's weight. Blanks at the end count for some collations only, so not here."""
+    if not column.text_with_collation:
+        return text if text == "NULL" else f"HEX({text})"
+    charset = str(column.collation).partition("_")[0]
+    return f"HEX(WEIGHT_STRING(RTRIM(CONVERT({text} USING {charset})) COLLATE {column.collation}))"
+
+
+def _ask_target(connections: SideConnections, table: ComparedTable, statement: str) -> list[tuple[Any, ...]]:
+    connection = connections.get(table.endpoint, "target")
+    try:
+        return rows(connection, statement)
+    except MySQLdb.Error as error:
+        raise server_error(error, table.endpoint, "target", statement).at(table=str(table.name)) from error
+
+
+def _columns(table: ComparedTable) -> list[Column]:
+    return [table.read.column(name) for name in table.key]
+
+
+def _collated(columns: Sequence[Column], key: Key) -> Iterator[str]:
+    """Yield the key's literals, each with its column's collation."""
+    for column, text in zip(columns, key, strict=True):
+        charset = str(column.collation).partition("_")[0]
+        plain = not column.text_with_collation
+        yield text if plain else f"CONVERT({text} USING {charset}) COLLATE {column.collation}"
+
+
+def target_condition(table: ComparedTable, keys: Sequence[Key]) -> str:
+    """Return the condition for these keys in the target. Keys are tuples of SQL literals."""
+    return _any_of([quote_name(name) for name in table.key], keys)
+
+
+def shard_condition(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
+    """Return the condition for these target keys in a source table; empty where none of them can be in it."""
+    wanted = [own for key in keys if (own := _key_in(table, shard, key)) is not None]
+    return _any_of([key_expression(shard, name) for name in table.key], wanted) if wanted else ""
+
+
+def _key_in(table: ComparedTable, shard: ComparedShard, key: Key) -> Key | None:
+    """Return the key before the column mapping; None where no row of the source table gets it."""
+    found = []
+    for name, text in zip(table.key, key, strict=True):
+        bits = bits_of(shard, name)
+        if bits is not None:
+            number = int(text) - bits
+            if not 0 <= number <= ID_LIMIT:
+                return None
+            text = str(number)
+        elif shard.mapping is not None and is_text_mapped(shard, name):
+            before, after = _quoted(shard.mapping.prefix), _quoted(shard.mapping.suffix)
+            if not (text[1:-1].startswith(before) and text[1:-1].endswith(after)):
+                return None
+            text = f"'{text[1 + len(before) : len(text) - 1 - len(after)]}'"
+        found.append(text)
+    return tuple(found)
+
+
+def _quoted(text: str) -> str:
+    """Return the text as it is between the quotes of a literal."""
+    return bytes(render([pa.array([text], pa.string())], [b""], b"")[0].as_py()).decode()[1:-1]
+
+
+def _any_of(expressions: Sequence[str], keys: Sequence[Key]) -> str:
+    if len(expressions) == 1 and "NULL" not in {key[0] for key in keys}:
+        return f"{expressions[0]} IN ({', '.join(key[0] for key in keys)})"
+    return " OR ".join("(" + " AND ".join(map(_equal, expressions, key)) + ")" for key in keys)
+
+
+def _equal(expression: str, literal: str) -> str:
+    """Return the condition for equality; a source may have NULL where the target's key has none."""
+    return f"{expression} IS NULL" if literal == "NULL" else f"{expression} = {literal}"

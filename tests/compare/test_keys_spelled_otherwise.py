@@ -1,0 +1,93 @@
+"""Keys that the target's collation takes for one, while the source's tells them apart or spells them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from support.comparisons import compared, kinds, only_table
+from support.task_runs import TaskFiles
+from unshard.compare.chase import KEYS_AT_ONCE, ChasedTable
+from unshard.compare.report import text_lines
+from unshard.compare.result import CompareVerdict, TableOutcome
+from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+MANY = KEYS_AT_ONCE * 2
+
+
+@pytest.fixture
+def files(
+    source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
+) -> Iterator[TaskFiles]:
+    """A task that copies and does not follow."""
+    keys = {"task-mode": "full"}
+    for server in (source_server, target_server):
+        server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
+    yield TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,), keys).write()
+    for server in (source_server, target_server):
+        server.run(f"DROP DATABASE IF EXISTS {schema}")
+    target_server.run(f"DROP DATABASE IF EXISTS meta_task_{schema}")
+
+
+def put(server: ThrowawayServer, schema: str, collation: str, *keys: str, value: int = 1) -> None:
+    """A table of rows with these keys."""
+    listed = ", ".join(f"('{key}', {value})" for key in keys)
+    server.run(
+        f"USE {schema}",
+        f"CREATE TABLE t (k VARCHAR(20) COLLATE {collation} PRIMARY KEY, v INT)",
+        f"INSERT INTO t VALUES {listed}",
+    )
+
+
+def look(files: TaskFiles, spark: SparkSession) -> TableOutcome:
+    table = only_table(compared(files, spark, limit=10 * MANY))
+    assert not table.errors, [str(error) for error in table.errors]
+    return table
+
+
+def test_the_target_has_lost_one_of_two_rows(files: TaskFiles, spark: SparkSession, schema: str) -> None:
+    """The row that it has is spelled as the other one: both are found under its key."""
+    put(files.sources["s1"], schema, "utf8mb4_bin", "a", "A", "b")
+    put(files.target, schema, "utf8mb4_general_ci", "A", "b")
+    table = look(files, spark)
+    assert (kinds(table), table.spelled) == ({"k='a'": "collision"}, 0)
+    (found,) = table.differences
+    assert sorted(str(row["k"]) for _, row in found.source) == ["A", "a"]
+
+
+def test_a_source_that_does_not_pad(files: TaskFiles, spark: SparkSession, schema: str) -> None:
+    if not isinstance(files.sources["s1"], MariadbServer):
+        pytest.skip("MySQL's collations without padding are others")
+    put(files.sources["s1"], schema, "utf8mb4_general_nopad_ci", "a", "a ", "b")
+    put(files.target, schema, "utf8mb4_general_ci", "a", "b")
+    assert kinds(look(files, spark)) == {"k='a '": "collision"}
+
+
+def test_of_more_keys_than_a_task_takes_those_that_are_one_are_looked_at_together(
+    files: TaskFiles, spark: SparkSession, schema: str
+) -> None:
+    """é and E stand far from e in the order of their bytes, and so do ö and o."""
+    between = [f"f{number}" for number in range(MANY)]
+    put(files.sources["s1"], schema, "utf8mb4_bin", "é", "E", "ö", *between)
+    put(files.target, schema, "utf8mb4_general_ci", "e", "O")
+    table = look(files, spark)
+    told = kinds(table)
+    assert {key: kind for key, kind in told.items() if not key.startswith("k='f")} == {"k='E'": "collision"}
+    assert (len(told), table.spelled) == (MANY + 1, 1)
+
+
+def test_other_counts_of_rows_are_no_equality(
+    files: TaskFiles, spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(files.sources["s1"], schema, "utf8mb4_bin", "a", "b", "c")
+    put(files.target, schema, "utf8mb4_bin", "a", "b")
+    monkeypatch.setattr(ChasedTable, "add", lambda self, keys, room: None)  # as if no key differed
+    found = compared(files, spark)
+    assert found.verdict is CompareVerdict.UNKNOWN
+    assert any("COMPARE-023" in line and "3 rows" in line for line in text_lines(found)), list(text_lines(found))
