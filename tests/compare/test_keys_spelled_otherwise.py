@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table
 from support.task_runs import TaskFiles
+from unshard.cli.compare_subject import CompareWish, task_subject
+from unshard.compare import repairer
 from unshard.compare.chase import KEYS_AT_ONCE, ChasedTable
+from unshard.compare.executor.repair import AskedKeys, RepairOrder
 from unshard.compare.report import text_lines
-from unshard.compare.result import CompareVerdict, TableOutcome
+from unshard.compare.result import CompareVerdict, ComparisonOutcome, TableOutcome
+from unshard.compare.run import CompareSettings
+from unshard.config.files import load_files
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 
@@ -91,3 +97,53 @@ def test_other_counts_of_rows_are_no_equality(
     found = compared(files, spark)
     assert found.verdict is CompareVerdict.UNKNOWN
     assert any("COMPARE-023" in line and "3 rows" in line for line in text_lines(found)), list(text_lines(found))
+
+
+def repaired(files: TaskFiles, spark: SparkSession, found: ComparisonOutcome) -> ComparisonOutcome:
+    subject = task_subject(load_files(files.task_path, files.source_paths), CompareWish())
+    return subject.repair(found, CompareSettings(patience_seconds=60.0), spark, print, threading.Event())
+
+
+def rows(files: TaskFiles) -> list[tuple[str, int]]:
+    (schema,) = files.schemas
+    return [(str(key), int(value)) for key, value in files.target.query(f"SELECT k, v FROM {schema}.t ORDER BY k")]
+
+
+def test_a_row_is_not_deleted_that_a_source_has_in_another_spelling(
+    files: TaskFiles, spark: SparkSession, schema: str
+) -> None:
+    put(files.sources["s1"], schema, "utf8mb4_bin", "b")
+    put(files.target, schema, "utf8mb4_general_ci", "b", "e", "x")
+    found = compared(files, spark)
+    assert kinds(only_table(found)) == {"k='e'": "extra", "k='x'": "extra"}
+    files.sources["s1"].run(f"INSERT INTO {schema}.t VALUES ('é', 1)")
+    after = repaired(files, spark, found)
+    assert rows(files) == [("b", 1), ("e", 1)]
+    assert after.exit_code == 0, after.notes
+    assert f"{schema}.t: 1 rows are in another state now than they were compared in: not written" in after.notes
+
+
+def test_a_row_is_not_deleted_where_a_source_does_not_know_the_collation(
+    files: TaskFiles, spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(files.sources["s1"], schema, "utf8mb4_bin", "b")
+    put(files.target, schema, "utf8mb4_general_ci", "b", "e")
+
+    def unsure(order: RepairOrder) -> AskedKeys:
+        keys = tuple(key for key, _ in order.rows)
+        return AskedKeys(keys, frozenset(keys))
+
+    monkeypatch.setattr(repairer, "keys_to_ask", unsure)
+    after = repaired(files, spark, compared(files, spark))
+    assert rows(files) == [("b", 1), ("e", 1)]
+    assert any("does not know the collation of the target's key: not deleted" in one for one in after.notes), (
+        after.notes
+    )
+
+
+def test_a_row_with_a_key_spelled_otherwise_is_repaired(files: TaskFiles, spark: SparkSession, schema: str) -> None:
+    put(files.sources["s1"], schema, "utf8mb4_general_ci", "abc", "d")
+    put(files.target, schema, "utf8mb4_general_ci", "ABC", "D", value=2)
+    found = compared(files, spark)
+    after = repaired(files, spark, found)
+    assert (found.exit_code, after.exit_code, rows(files)) == (1, 0, [("abc", 1), ("d", 1)]), after.notes

@@ -20,6 +20,7 @@ from unshard.run_tasks import RunTasks
 
 KEYS_A_TASK = 200
 ROWS_A_TRANSACTION = 1_000
+UNSURE = "extra rows may be a source's in another spelling: it does not know the collation of the target's key"
 _MENDED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
 """In the order of the file: a DELETE or UPDATE may free a unique value that an INSERT takes."""
 
@@ -74,16 +75,19 @@ def _of_table(
         found.notes.append("the table has no key that names a row: no statements")
         return found
     rows = tuple((diff.literals, diff.kind) for diff in one.differences if diff.kind in _MENDED)
-    moved = 0
+    moved = unsure = 0
     for outcome in run(
         [pickle.dumps(RepairOrder(table, rows[at : at + KEYS_A_TASK])) for at in range(0, len(rows), KEYS_A_TASK)],
         repair_statements,
     ):
         told = disclose(outcome)
         moved += told["moved"]
+        unsure += told["unsure"]
         for kind, text in told["statements"]:
             found.statements.setdefault(RowClass(kind), []).append(text)
     found.notes.extend(_left_out(one, len(rows), moved))
+    if unsure:
+        found.notes.append(f"{unsure:,} {UNSURE}: no statements for them")
     return found
 
 

@@ -5,6 +5,8 @@ The rows are set to what the sources have. A number of keys of one table is repa
 | step | why it overwrites no newer change |
 |---|---|
 | wait until the task has caught up | the next two steps are short then |
+| look for the spellings that both ends have of these keys | a row that a source has in another spelling is not \
+taken for an extra one |
 | read the rows in the sources under shared locks | nobody changes them until the locks are released |
 | take the sources' binlog positions, and wait until the checkpoints have passed them | the target has every change \
 of these rows that there is |
@@ -32,9 +34,17 @@ from uuid import uuid4
 import MySQLdb
 
 from unshard.compare.executor.keys import Key
-from unshard.compare.executor.repair import RepairOrder, RowRepair, SourceRows, read_sources, repairs_of
+from unshard.compare.executor.repair import (
+    RepairOrder,
+    RowRepair,
+    SourceRows,
+    keys_to_ask,
+    read_sources,
+    repairs_of,
+)
 from unshard.compare.executor.rows import SideConnections
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
+from unshard.compare.repair import UNSURE
 from unshard.compare.result import ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.crash_point import reach
@@ -62,14 +72,16 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class RepairedRows:
-    """The result of repairing one table. `moved` counts rows that are in another state now and were not written.
+    """The result of repairing one table.
 
+    `moved` counts rows that are in another state now and were not written, `unsure` extra rows that a source may have.
     `refused` has the keys whose statements the target refused, with its answers.
     """
 
     table: str
     written: Counter[RowClass] = field(default_factory=Counter)
     moved: int = 0
+    unsure: int = 0
     refused: dict[Key, str] = field(default_factory=dict)
     error: UnshardError | None = None
 
@@ -79,6 +91,8 @@ class RepairedRows:
         yield f"{self.table}: repaired {counts}"
         if self.moved:
             yield f"{self.table}: {self.moved:,} rows are in another state now than they were compared in: not written"
+        if self.unsure:
+            yield f"{self.table}: {self.unsure:,} {UNSURE}: not deleted"
         for key, answer in list(self.refused.items())[:5]:
             yield f"{self.table}: the target refuses row {', '.join(key)}: {answer}"
         if self.error is not None:
@@ -201,9 +215,10 @@ class _TableRepair:
 
     def _attempt(self, order: RepairOrder, number: int) -> NoTurn | None:
         """Repair the rows under locks in the sources. Return None, or why it was not their turn."""
+        asked = keys_to_ask(order)
         with closing(SideConnections(snapshot=False)) as held:
             try:
-                rows = read_sources(order, held, locking=True)
+                rows = read_sources(order, asked, held, locking=True)
             except SourceError as error:
                 if error.retryable:  # a writer has one of the rows for long, or the locks cross those of a writer
                     return NoTurn(order.table.shards[0].source, str(error.cause or error.message))
@@ -243,7 +258,8 @@ class _TableRepair:
                 continue
             self.result.written.update(done)
             self.result.refused.update(refused)
-            self.result.moved += len(order.rows) - len(repairs)
+            self.result.unsure += len(rows.unsure)
+            self.result.moved += len(order.rows) - len(repairs) - len(rows.unsure)
             return None
 
 

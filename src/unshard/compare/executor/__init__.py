@@ -5,6 +5,7 @@
 | `chunk` | one range of a table, compared by checksums and then by rows |
 | `changed` | the first comparison of keys that batches have changed |
 | `look` | a further look at single rows, by key |
+| `keys` | keys as SQL conditions, and the keys that the target takes for one |
 | `rows` | rows of either side as Arrow batches in one form |
 | `canonical` | the canonical form of a column's values |
 | `row_digest` | digests of rows, which a server sums up |

@@ -14,16 +14,19 @@ from typing import Any
 import MySQLdb
 import pyarrow as pa
 
-from unshard.compare.executor.rows import SideConnections, asked_again
+from unshard.compare.executor.rows import SideConnections, asked_again, key_literals, shard_batches
 from unshard.compare.ranges import bits_of, is_text_mapped, key_expression
 from unshard.compare.tables import ComparedShard, ComparedTable
+from unshard.errors import UnshardError
 from unshard.kernels.literals import render
 from unshard.model.table import Column, quote_name
 from unshard.mysql.connection import rows, server_error
+from unshard.mysql.tidb_collations import same_collation
 from unshard.transform.column_mapping import ID_LIMIT
 
 Key = tuple[str, ...]
 _WEIGHED_AT_ONCE = 500
+_NO_COLLATION = frozenset({1115, 1253, 1273})
 
 
 def is_spelled(table: ComparedTable) -> bool:
@@ -95,9 +98,60 @@ def _columns(table: ComparedTable) -> list[Column]:
 def _collated(columns: Sequence[Column], key: Key) -> Iterator[str]:
     """Yield the key's literals, each with its column's collation."""
     for column, text in zip(columns, key, strict=True):
-        charset = str(column.collation).partition("_")[0]
-        plain = not column.text_with_collation
-        yield text if plain else f"CONVERT({text} USING {charset}) COLLATE {column.collation}"
+        yield _under(column, text) if column.text_with_collation else text
+
+
+def _under(column: Column, expression: str) -> str:
+    """Return the expression with the collation of the target's column."""
+    return f"CONVERT({expression} USING {str(column.collation).partition('_')[0]}) COLLATE {column.collation}"
+
+
+def source_spellings(connections: SideConnections, table: ComparedTable, keys: Sequence[Key]) -> list[Key] | None:
+    """Return the keys of all source rows that the target takes for one of these keys.
+
+    A source whose columns have other collations than the target's reads its whole table for that. None: a source does
+    not know the target's collation. Raises SourceError.
+    """
+    found: dict[Key, None] = {}
+    for shard in table.shards:
+        condition = _folded_condition(table, shard, keys)
+        try:
+            for batch in shard_batches(connections, table, shard, (condition,)) if condition else ():
+                found.update(dict.fromkeys(key_literals(batch, table)))
+        except UnshardError as error:
+            if isinstance(error.__cause__, MySQLdb.Error) and error.__cause__.args[:1] in {(n,) for n in _NO_COLLATION}:
+                return None
+            raise
+    return list(found)
+
+
+def _folded_condition(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
+    """Return the condition for these keys in a source table under the target's collations.
+
+    Empty where the source's own are the same.
+    """
+    columns = _columns(table)
+    own = {column.name.lower(): column.collation or "" for column in shard.table.columns}
+    texts = [column for column in columns if column.text_with_collation]
+    if all(
+        same_collation(own.get(key_expression(shard, column.name)[1:-1].lower(), ""), column.collation or "")
+        for column in texts
+    ):
+        return ""
+    conditions = []
+    for key in keys:
+        spelled = _key_in(table, shard, key)
+        parts = []
+        for place, column in enumerate(columns):
+            expression = key_expression(shard, column.name)
+            if column.text_with_collation:
+                if (mapping := shard.mapping) is not None and is_text_mapped(shard, column.name):
+                    expression = f"CONCAT('{_quoted(mapping.prefix)}', {expression}, '{_quoted(mapping.suffix)}')"
+                parts.append(f"{_under(column, expression)} = {_under(column, key[place])}")
+            elif spelled is not None:
+                parts.append(_equal(expression, spelled[place]))
+        conditions.append("(" + " AND ".join(parts) + ")")
+    return " OR ".join(conditions)
 
 
 def target_condition(table: ComparedTable, keys: Sequence[Key]) -> str:

@@ -6,6 +6,9 @@
 | extra | no source row has the key | DELETE by key |
 | changed | both ends have it | UPDATE of the columns that differ now, by key |
 
+Keys are those that the target takes for one, however either end spells them. Before a DELETE the sources are asked
+under the target's collation, and it deletes only a row whose key is spelled as it was read.
+
 A row that has changed since it was reported is left out and counted: its change is under way.
 
 Of a table without a key, the rows with one hash are counted on both ends. A surplus of the target goes by
@@ -17,6 +20,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,7 +29,14 @@ import MySQLdb
 import numpy as np
 import pyarrow as pa
 
-from unshard.compare.executor.keys import Key, shard_condition, target_condition
+from unshard.compare.executor.keys import (
+    Key,
+    is_spelled,
+    one_for_all,
+    shard_condition,
+    source_spellings,
+    target_condition,
+)
 from unshard.compare.executor.rows import (
     SideConnections,
     as_target,
@@ -96,11 +107,40 @@ def repair_statements(payload: bytes) -> bytes:
 
 
 def _statements(order: RepairOrder) -> dict[str, Any]:
-    made = fresh_repairs(order)
+    asked = keys_to_ask(order)
+    made = fresh_repairs(order, asked)
     return {
         "statements": [[one.kind.value, f"{one.statement};"] for one in made],
-        "moved": len(order.rows) - len(made),
+        "moved": len(order.rows) - len(made) - len(asked.unsure),
+        "unsure": len(asked.unsure),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKeys:
+    """The keys by which the sources are read for an order, in all spellings that are known.
+
+    `unsure` are those of the order that are extra in the target, where a source doesn't know the target's collation.
+    """
+
+    keys: tuple[Key, ...] = ()
+    unsure: frozenset[Key] = frozenset()
+
+
+def keys_to_ask(order: RepairOrder) -> AskedKeys:
+    """Return the keys of an order, and those that other rows of both ends have in their place.
+
+    Reads without locks, on connections of its own. Raises SourceError, TargetError.
+    """
+    table, keys = order.table, [key for key, _ in order.rows]
+    if not table.key or not is_spelled(table):
+        return AskedKeys(tuple(keys) if table.key else ())
+    extra = [key for key, kind in order.rows if kind is RowClass.EXTRA]
+    with closing(SideConnections()) as connections:
+        for batch in target_batches(connections, table, (target_condition(table, keys),)):
+            keys += key_literals(batch, table)
+        owned = source_spellings(connections, table, extra) if extra else []
+    return AskedKeys(tuple(dict.fromkeys((*keys, *(owned or ())))), frozenset(extra if owned is None else ()))
 
 
 @dataclass(slots=True)
@@ -108,32 +148,32 @@ class SourceRows:
     """The rows of the sources under an order's keys.
 
     For a table with a key they are in `by_key`. For a table without one, `counts` and `literals` have the number and
-    the values of the rows, by hash.
+    the values of the rows, by hash. `unsure` are keys that a source may have in a spelling that it was not asked for.
     """
 
     by_key: dict[Key, list[_Row]] = field(default_factory=dict)
     counts: Counter[int] = field(default_factory=Counter)
     literals: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    unsure: frozenset[Key] = frozenset()
 
 
-def fresh_repairs(order: RepairOrder) -> list[RowRepair]:
+def fresh_repairs(order: RepairOrder, asked: AskedKeys) -> list[RowRepair]:
     """Return the repairs, read in a snapshot of each end; none for a row in another state than the order's.
 
     Raises SourceError, TargetError, and what mapping and reading raise.
     """
-    connections = SideConnections()
-    try:
-        return repairs_of(order, read_sources(order, connections), connections)
-    finally:
-        connections.close()
+    with closing(SideConnections()) as connections:
+        return repairs_of(order, read_sources(order, asked, connections), connections)
 
 
-def read_sources(order: RepairOrder, connections: SideConnections, *, locking: bool = False) -> SourceRows:
+def read_sources(
+    order: RepairOrder, asked: AskedKeys, connections: SideConnections, *, locking: bool = False
+) -> SourceRows:
     """Return the order's rows on all sources. A table without a key is read whole.
 
     `locking`: nobody changes these rows, or inserts such, until the connections are closed.
     """
-    table, found = order.table, SourceRows()
+    table, found = order.table, SourceRows(unsure=asked.unsure)
     if not table.key:
         wanted = order.hashes
         for shard in table.shards:
@@ -141,9 +181,8 @@ def read_sources(order: RepairOrder, connections: SideConnections, *, locking: b
             for batch, written in _shard_rows(connections, table, shard, conditions, wanted, locking=locking):
                 _count(batch, written, found.counts, found.literals)
         return found
-    keys = [key for key, _ in order.rows]
     for shard in table.shards:
-        condition = shard_condition(table, shard, keys)
+        condition = shard_condition(table, shard, asked.keys)
         if condition:
             for batch, written in _shard_rows(connections, table, shard, (condition,), locking=locking):
                 for key, row in _rows(batch, table, written):
@@ -157,32 +196,45 @@ def repairs_of(order: RepairOrder, source: SourceRows, connections: SideConnecti
 
 
 def _by_key(order: RepairOrder, source: SourceRows, connections: SideConnections) -> Iterator[RowRepair]:
-    table = order.table
-    condition = target_condition(table, [key for key, _ in order.rows])
+    table, keys = order.table, [key for key, _ in order.rows]
     target = {
         key: row
-        for batch in target_batches(connections, table, (condition,))
+        for batch in target_batches(connections, table, (target_condition(table, keys),))
         for key, row in _rows(batch, table, [()] * len(batch))
     }
+    same = one_for_all(connections, table, [*keys, *source.by_key, *target])
+    ours: dict[Key, list[_Row]] = {}
+    for key, found in source.by_key.items():
+        ours.setdefault(same[key], []).extend(found)
+    theirs = {same[key]: (key, row) for key, row in target.items()}
+    done: set[Key] = set()
     for key, kind in order.rows:
-        statement = _statement(table, key, kind, source.by_key.get(key, ()), target.get(key))
+        one = same[key]
+        if one in done or key in source.unsure:
+            continue
+        done.add(one)
+        its = ours.get(one, ())
+        statement = _statement(table, kind, its, theirs.get(one))
         if statement:
-            yield RowRepair(key, kind, statement, 1, _error_values(table, source.by_key.get(key, ())))
+            yield RowRepair(key, kind, statement, 1, _error_values(table, its))
 
 
-def _statement(table: ComparedTable, key: Key, kind: RowClass, source: Sequence[_Row], target: _Row | None) -> str:
+def _statement(table: ComparedTable, kind: RowClass, source: Sequence[_Row], target: tuple[Key, _Row] | None) -> str:
     """Return the statement for a row; empty where the row has another state now."""
-    where = " AND ".join(f"{quote_name(column)} = {text}" for column, text in zip(table.key, key, strict=True))
-    if kind is RowClass.MISSING and len(source) == 1 and target is None:
-        return _insert(table, source[0].written)
-    if kind is RowClass.EXTRA and not source and target is not None:
-        return f"DELETE FROM {table.name.quoted} WHERE {where}"
-    if kind is RowClass.CHANGED and len(source) == 1 and target is not None:
+    if target is None:
+        return _insert(table, source[0].written) if kind is RowClass.MISSING and len(source) == 1 else ""
+    key, there = target
+    equal = [f"{quote_name(column)} = {text}" for column, text in zip(table.key, key, strict=True)]
+    if kind is RowClass.EXTRA and not source:
+        columns = [table.read.column(name) for name in table.key]
+        equal += [_same_value(one, text) for one, text in zip(columns, key, strict=True) if one.text_with_collation]
+        return f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(equal)}"
+    if kind is RowClass.CHANGED and len(source) == 1:
         (row,) = source
-        columns = [quote_name(column.name) for column in table.columns]
-        places = [at for at in range(len(columns)) if row.compared[at] != target.compared[at]]
-        listed = ",".join(f"{columns[at]}={row.written[at]}" for at in places)  # as `target.error_values` reads it
-        return f"UPDATE {table.name.quoted} SET {listed} WHERE {where}" if listed else ""
+        names = [quote_name(column.name) for column in table.columns]
+        places = [at for at in range(len(names)) if row.compared[at] != there.compared[at]]
+        listed = ",".join(f"{names[at]}={row.written[at]}" for at in places)  # as `target.error_values` reads it
+        return f"UPDATE {table.name.quoted} SET {listed} WHERE {' AND '.join(equal)}" if listed else ""
     return ""
 
 
