@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
+from unshard.compare.changed_plan import planned_again, verified
 from unshard.compare.last_change import with_last_changes
 from unshard.compare.places import SourceWatch, loaded_tables, newest_places, recorded_tables, wait_until_passed
 from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
@@ -90,6 +91,8 @@ class CompareSubject:
     ) -> ComparisonOutcome:
         """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`.
 
+        It is planned once more at the end: tables that have changed meanwhile are unknown.
+
         `sql` is a file for the statements that mend the target; the outcome's notes describe it.
         """
         plan = self.plan()
@@ -100,6 +103,8 @@ class CompareSubject:
         run = partial(run_tasks, spark)
         work = TableComparison(plan, settings, watches, run, slots(spark), tell, stop)
         found = self._held(work, tell) if settings.hold_seconds else work.compare()
+        if not stop.is_set():
+            found = verified(found, plan, planned_again(self.plan, plan))
         relays = {side.source: side.relay for side in self.sides if side.relay is not None}
         found = with_last_changes(found, {str(one.name): one for one in plan.tables}, relays)
         sql = sql or self.sql

@@ -8,6 +8,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `sync_diff_file` | the configuration file of sync-diff-inspector |
 | `tables` | the pairs of a target table and its source tables |
 | `plan` | the plan: which columns and which key are compared, and which tables can't be |
+| `changed_plan` | the tables whose structures or source tables have changed during the comparison |
 | `run` | a whole comparison, some ranges at a time |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |

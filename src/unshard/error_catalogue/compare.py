@@ -108,6 +108,11 @@ COMPARE: dict[str, CatalogueEntry] = {
         " has {target_rows}, though nothing was written meanwhile",
         "compare again. If it says so again, report it with the structures of the tables on both ends",
     ),
+    "COMPARE-024": CatalogueEntry(
+        "the columns, the key or the source tables of this table have changed since the comparison began, or can't be"
+        " read again, so its rows were not compared as they are now",
+        "compare again, once the statement that changed it has come to the target",
+    ),
     "COMPARE-025": CatalogueEntry(
         "XA transactions are prepared in the source: {xids}. Each can still be committed, also where the source is"
         " read-only, and changes it then",
