@@ -1,9 +1,11 @@
-"""The locks that `unshard compare --repair` holds in the sources: a change made after they are lost is kept."""
+"""The locks that `unshard compare --repair` holds in the sources: when they are lost, and how long writers wait."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+EVERY_SECONDS = 0.3
+"""InnoDB does not renew its list of transactions while it is read more often than each 0.1 s."""
 
 
 @pytest.fixture
@@ -69,7 +74,7 @@ def test_a_change_made_after_the_locks_are_lost_is_not_overwritten(
                 return write(self, *args)
             (locker,) = lockers(source)
             source.run(f"KILL {locker}")
-            wait_until(lambda: not lockers(source), "the locks are lost")
+            wait_until(lambda: not lockers(source), "the locks are lost", every=EVERY_SECONDS)
             source.run(f"UPDATE {schema}.t_1 SET v = 'newer' WHERE id = 101")
             run.catch_up()
             done = write(self, *args)
@@ -83,3 +88,31 @@ def test_a_change_made_after_the_locks_are_lost_is_not_overwritten(
         assert values == [[("newer",)]]
         assert after.exit_code == 0, after.notes
         assert f"{schema}.t: repaired 0 extra, 1 changed, 0 missing" in after.notes
+
+
+def test_writers_do_not_wait_for_a_session_that_holds_the_row_in_the_target(
+    files: TaskFiles, spark: SparkSession
+) -> None:
+    (schema,), source = files.schemas, files.sources["s1"]
+    with TaskRun(files, spark) as run, ThreadPoolExecutor() as threads:
+        run.catch_up()
+        files.target.run(f"UPDATE {schema}.t SET v = 'wrong' WHERE id IN (101, 102)")
+        found = compared(files, spark)
+        with closing(files.target.connection()) as holder, closing(source.connection()) as writer:
+            with holder.cursor() as cursor:
+                cursor.execute("BEGIN")
+                cursor.execute(f"SELECT v FROM {schema}.t WHERE id = 101 FOR UPDATE")
+            repair = threads.submit(repaired, files, spark, found, 120.0)
+            wait_until(lambda: bool(lockers(source)), "the repair has locked rows in the source", every=EVERY_SECONDS)
+            with writer.cursor() as cursor:
+                cursor.execute("SET SESSION innodb_lock_wait_timeout = 30")
+                cursor.execute(f"UPDATE {schema}.t_1 SET v = 'later' WHERE id = 101")
+                cursor.execute("COMMIT")
+            holder.rollback()
+        after = repair.result()
+        run.catch_up()
+        assert after.exit_code == 0, after.notes
+        assert files.target.query(f"SELECT id, v FROM {schema}.t WHERE id < 200 ORDER BY id") == [
+            (101, "later"),
+            (102, "y"),
+        ]

@@ -22,6 +22,7 @@ both cases.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import Counter
@@ -31,12 +32,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-import MySQLdb
-
 from unshard.compare.executor.keys import Key
 from unshard.compare.executor.repair import (
     RepairOrder,
-    RowRepair,
     SourceRows,
     keys_to_ask,
     read_sources,
@@ -45,28 +43,27 @@ from unshard.compare.executor.repair import (
 from unshard.compare.executor.rows import SideConnections
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.repair import UNSURE
+from unshard.compare.repair_transaction import REPAIRED, RefusedRow, RepairTransaction, place_text
 from unshard.compare.result import ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.tables import ComparedTable
-from unshard.crash_point import reach
 from unshard.errors import CompareError, SourceError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.mysql.connection import Endpoint, session
-from unshard.mysql.failures import ends_connection, is_transient
-from unshard.target.error_values import changed_value, query_with_error_values
 from unshard.target.meta import MetaTables
-from unshard.target.repairs import NoTurn, RepairReceipt, create_repairs, receipt_of, take_turn, write_receipt
-from unshard.target.transactions import BEGIN, on_target
-from unshard.target.writer import CUT, KeptWriter, ServerAnswer, query
+from unshard.target.repairs import NoTurn, create_repairs
+from unshard.target.transactions import on_target
+from unshard.target.writer import KeptWriter
 
 ROWS_AT_ONCE = 100
-HOLD_SECONDS = 10.0
-"""The longest time for which rows of a source are locked while the task comes to their place."""
+HOLD_SECONDS, WRITE_SECONDS = 10.0, 3.0
+"""How long rows of a source are locked, and how much of that is left for the write.
 
-_REPAIRED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
-"""In this order: a DELETE or UPDATE may free a unique value that an INSERT takes."""
+A statement that is under way at the end is not broken off. All rows of a table without a key are written at once,
+however long that takes.
+"""
 
 _SLOT = -1
-_ATTEMPTS = 5
+_ONCE = 1
 _PAUSE_SECONDS = 0.5
 
 
@@ -87,7 +84,7 @@ class RepairedRows:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
-        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in _REPAIRED)
+        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in REPAIRED)
         yield f"{self.table}: repaired {counts}"
         if self.moved:
             yield f"{self.table}: {self.moved:,} rows are in another state now than they were compared in: not written"
@@ -172,7 +169,7 @@ def orders_of(one: TableOutcome, table: ComparedTable | None) -> list[RepairOrde
         return []
     rows = [
         (diff.literals or (diff.row_hash,), diff.kind)
-        for kind in _REPAIRED
+        for kind in REPAIRED
         for diff in one.differences
         if diff.kind is kind and (diff.literals or diff.row_hash)
     ]
@@ -182,17 +179,24 @@ def orders_of(one: TableOutcome, table: ComparedTable | None) -> list[RepairOrde
 
 @dataclass(slots=True)
 class _TableRepair:
-    """The repair of one table."""
+    """The repair of one table.
+
+    `refused` has the keys that the target has refused in any attempt to repair some rows, with its answers. `tried` is
+    the most rows that an attempt had to write whose answer was lost: the receipt of the next one may tell of them.
+    """
 
     all: Repairer
     kept: KeptWriter
     identity: str
     result: RepairedRows
     watches: tuple[SourceWatch, ...]
+    refused: dict[Key, str] = field(default_factory=dict)
+    tried: int = 0
 
     def repair(self, order: RepairOrder, number: int) -> bool:
         """Repair these rows, waiting for a turn. False where it is no use to go on with this table."""
         deadline = time.monotonic() + self.all.patience_seconds
+        self.refused, self.tried = {}, 0
         try:
             while True:
                 turn = self._behind(newest_places(self.watches), deadline) or self._attempt(order, number)
@@ -223,9 +227,10 @@ class _TableRepair:
                 if error.retryable:  # a writer has one of the rows for long, or the locks cross those of a writer
                     return NoTurn(order.table.shards[0].source, str(error.cause or error.message))
                 raise
+            until = time.monotonic() + HOLD_SECONDS
             places = newest_places(self.watches)
-            late = self._behind(places, time.monotonic() + HOLD_SECONDS)
-            return late or self._write(order, rows, places, number, held)
+            late = self._behind(places, until - WRITE_SECONDS)
+            return late or self._write(order, rows, places, number, held, until if order.table.key else math.inf)
 
     def _behind(self, places: Mapping[str, LogPlace | None], until: float) -> NoTurn | None:
         """Wait until the target has all up to these places. Return None, or the first source that is late."""
@@ -233,7 +238,7 @@ class _TableRepair:
         late = [watch.side.source for watch in self.watches if watch.side.source not in passed]
         if not late:
             return None
-        return NoTurn(late[0], f"the target has not come to {_text(places[late[0]]) or 'any place'} of its binlog")
+        return NoTurn(late[0], f"the target has not come to {place_text(places[late[0]]) or 'any place'} of its binlog")
 
     def _write(
         self,
@@ -242,129 +247,32 @@ class _TableRepair:
         places: Mapping[str, LogPlace | None],
         number: int,
         held: SideConnections,
+        until: float,
     ) -> NoTurn | None:
-        refused: dict[Key, str] = {}
+        """Write the rows that differ still. Writers of the sources wait meanwhile, so a failure ends the attempt."""
         with closing(SideConnections()) as seen:
             repairs = repairs_of(order, rows, seen)
         while True:
-            left = [one for one in repairs if one.key not in refused]
+            left = [one for one in repairs if one.key not in self.refused]
             table = str(order.table.name)
-            transaction = _Transaction(self.all.meta, self.identity, number, table, left, places, self.watches, held)
-            done = on_target(self.kept, transaction.run, self.where, _ATTEMPTS, schema=self.all.meta.schema)
+            transaction = RepairTransaction(
+                self.all.meta, self.identity, number, table, left, places, self.watches, held, until
+            )
+            try:
+                done = on_target(self.kept, transaction.run, self.where, _ONCE, schema=self.all.meta.schema)
+            except UnshardError as error:
+                if not error.retryable:
+                    raise
+                self.tried = max(self.tried, len(repairs))
+                cause = error.__cause__ if isinstance(error.__cause__, UnshardError) else error
+                return NoTurn("target", str(cause.cause or cause.message))
             if isinstance(done, NoTurn):
                 return done
-            if isinstance(done, _Refused):
-                refused[done.key] = done.answer
+            if isinstance(done, RefusedRow):
+                self.refused[done.key] = done.answer
                 continue
-            self.result.written.update(done)
-            self.result.refused.update(refused)
+            self.result.written.update(done.counts)
+            self.result.refused.update(self.refused)
             self.result.unsure += len(rows.unsure)
-            self.result.moved += len(order.rows) - len(repairs) - len(rows.unsure)
+            self.result.moved += len(order.rows) - (self.tried if done.earlier else len(repairs)) - len(rows.unsure)
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """A row whose statement the target refuses, with the target's answer."""
-
-    key: Key
-    answer: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Transaction:
-    """One transaction of a repair. It may run twice: its receipt shows whether it was committed.
-
-    `held` are the connections that hold the locks in the sources.
-    """
-
-    meta: MetaTables
-    identity: str
-    number: int
-    table: str
-    repairs: Sequence[RowRepair]
-    places: Mapping[str, LogPlace | None]
-    watches: tuple[SourceWatch, ...]
-    held: SideConnections
-
-    def run(self, connection: Any) -> Counter[RowClass] | NoTurn | _Refused:
-        """Run the transaction. Return the rows written, by class, or why nothing was. Raises MySQLdb.Error."""
-        connection.query(BEGIN)
-        with connection.cursor() as cursor:
-            done = self._within(cursor)
-        if not isinstance(done, Counter):
-            connection.query(b"ROLLBACK")
-            return done
-        reach("repair-commit-before")
-        connection.query(b"COMMIT")
-        reach("repair-commit-after")
-        return done
-
-    def _within(self, cursor: Any) -> Counter[RowClass] | NoTurn | _Refused:
-        turn = self._turn(cursor)
-        if turn is not None:
-            return turn
-        earlier = receipt_of(cursor, self.meta, self.identity, self.number)
-        if earlier is not None:
-            counts = (earlier.deleted, earlier.updated, earlier.inserted)
-            return Counter(dict(zip(_REPAIRED, counts, strict=True)))
-        written: Counter[RowClass] = Counter()
-        for one in self.repairs:
-            answer = _run(cursor.connection, one)
-            if answer:
-                return _Refused(one.key, answer)
-            written[one.kind] += one.rows
-        places = {source: _text(place) for source, place in self.places.items()}
-        deleted, updated, inserted = (written[kind] for kind in _REPAIRED)
-        receipt = RepairReceipt(self.identity, self.number, self.table, places, inserted, updated, deleted)
-        write_receipt(cursor, self.meta, receipt)
-        return written
-
-    def _turn(self, cursor: Any) -> NoTurn | None:
-        """Return why nothing may be written now. While the transaction lasts, no batch is opened or closed."""
-        followed = sorted(watch.side.source for watch in self.watches if watch.followed)
-        applied = take_turn(cursor, self.meta, followed)
-        if isinstance(applied, NoTurn):
-            return applied
-        for source, there in applied.items():
-            wanted = self.places[source]
-            if wanted is None:
-                return NoTurn(source, "the source has no binlog", lasting=True)
-            if there.server != wanted.server or there.position < wanted.position:
-                return NoTurn(source, f"the target is at {there.position}, and the source at {wanted.position}")
-        lost = self.held.lost()
-        for watch in self.watches:
-            if watch.side.endpoint in lost:
-                return NoTurn(watch.side.source, f"the locks of its rows are lost: {lost[watch.side.endpoint]}")
-        return None
-
-
-def _run(connection: Any, one: RowRepair) -> str:
-    """Run one statement. Return "", or why the target refuses it. Raises MySQLdb.Error for a passing failure."""
-    try:
-        answer = _answer(connection, one)
-    except MySQLdb.Error as error:
-        if ends_connection(error) or is_transient(error):
-            raise
-        return f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
-    if answer is None:
-        return "it would store another value than the source has, beside the number 0 of an ENUM"
-    if answer.warnings and (changed := changed_value(connection, answer.warnings)):
-        return changed
-    return "" if answer.found == one.rows else f"{answer.found} rows are found by its values in place of {one.rows}"
-
-
-def _answer(connection: Any, one: RowRepair) -> ServerAnswer | None:
-    """Run one statement as the sync does. Return None where the target would change a value. Raises MySQLdb.Error."""
-    sql = one.statement.encode()
-    try:
-        return query(connection, sql)
-    except MySQLdb.Error as error:
-        if error.args[0] != CUT or not one.error_values:
-            raise
-    answer = query_with_error_values(connection, sql, one.error_values)
-    return answer._replace(warnings=0) if answer is not None else None
-
-
-def _text(place: LogPlace | None) -> str:
-    return str(place.position) if place is not None else ""
