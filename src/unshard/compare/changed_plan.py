@@ -69,7 +69,8 @@ def _form(table: ComparedTable | None) -> object:
     """Return what the comparison of a table's rows depends on."""
     if table is None:
         return None
-    return table.read.columns, table.columns, table.key, table.range_key, frozenset(map(_form_of_shard, table.shards))
+    columns = table.read.columns, table.columns, table.generated
+    return columns, table.key, table.range_key, frozenset(map(_form_of_shard, table.shards))
 
 
 def _form_of_shard(shard: ComparedShard) -> object:
