@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared, kinds, only_table, state_file
+from support.comparisons import compared, kinds, not_followed, only_table, state_file
 from support.task_runs import TaskFiles
 from support.waiting import wait_until
 from unshard.cli.compare_subject import CompareWish
@@ -30,13 +30,9 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 def files(
     source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
-    """A task that copies and does not follow: what differs is looked at twice, and told."""
-    keys = {"task-mode": "full"}
-    for server in (source_server, target_server):
-        server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-    yield TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,), keys).write()
-    for server in (source_server, target_server):
-        server.run(f"DROP DATABASE IF EXISTS {schema}")
+    """What differs is looked at twice, and told."""
+    with not_followed(source_server, target_server, schema, tmp_path) as files:
+        yield files
 
 
 def on(files: TaskFiles, source: str = "", target: str = "", both: str = "") -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared, kinds, only_table, run_file
+from support.comparisons import compared, kinds, not_followed, only_table, run_file
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -22,13 +22,8 @@ WRITTEN = "INSERT INTO t (id, a) VALUES (1, 1), (2, 2), (3, NULL)"
 def files(
     source_server: ThrowawayServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
-    for server in (source_server, target_server):
-        server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-    yield TaskFiles(
-        tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,), {"task-mode": "full"}
-    ).write()
-    for server in (source_server, target_server):
-        server.run(f"DROP DATABASE IF EXISTS {schema}")
+    with not_followed(source_server, target_server, schema, tmp_path) as files:
+        yield files
 
 
 def tables(files: TaskFiles, source: str, target: str, *, key: str = " PRIMARY KEY") -> None:

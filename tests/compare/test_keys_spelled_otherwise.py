@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared, kinds, only_table
+from support.comparisons import compared, kinds, not_followed, only_table
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare import repairer
@@ -31,14 +31,8 @@ MANY = KEYS_AT_ONCE * 2
 def files(
     source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
-    """A task that copies and does not follow."""
-    keys = {"task-mode": "full"}
-    for server in (source_server, target_server):
-        server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-    yield TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,), keys).write()
-    for server in (source_server, target_server):
-        server.run(f"DROP DATABASE IF EXISTS {schema}")
-    target_server.run(f"DROP DATABASE IF EXISTS meta_task_{schema}")
+    with not_followed(source_server, target_server, schema, tmp_path) as files:
+        yield files
 
 
 def put(server: ThrowawayServer, schema: str, collation: str, *keys: str, value: int = 1) -> None:

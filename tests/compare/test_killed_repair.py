@@ -7,12 +7,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from support.comparisons import merged_into_one
 from support.killed_commands import TypedCommand
 from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
@@ -32,19 +32,11 @@ def files(
     source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
     """Shards `t_1` and `t_2` of one source, merged into `t`, and a table without a key."""
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        f"USE {schema}",
-        *(f"CREATE TABLE t_{number} (id INT PRIMARY KEY, v INT)" for number in (1, 2)),
-        *(f"INSERT INTO t_{number} SELECT {number}000 + seq, seq FROM {numbers(1, 300)}" for number in (1, 2)),
-        "CREATE TABLE bare (a INT)",
-        f"INSERT INTO bare SELECT seq MOD 3 FROM {numbers(1, 9)}",
-    )
-    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
-    files = TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,))
-    yield replace(files, keys={"routes": {"r": route}}, instance={"route-rules": ["r"]}).write()
-    source_server.run(f"DROP DATABASE {schema}")
-    target_server.run(f"DROP DATABASE IF EXISTS {schema}", f"DROP DATABASE IF EXISTS {files.meta}")
+    made = [f"CREATE TABLE t_{number} (id INT PRIMARY KEY, v INT)" for number in (1, 2)]
+    made += [f"INSERT INTO t_{number} SELECT {number}000 + seq, seq FROM {numbers(1, 300)}" for number in (1, 2)]
+    made += ["CREATE TABLE bare (a INT)", f"INSERT INTO bare SELECT seq MOD 3 FROM {numbers(1, 9)}"]
+    with merged_into_one(source_server, target_server, schema, tmp_path, *made) as files:
+        yield files
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared
+from support.comparisons import compared, not_followed
 from support.task_runs import TaskFiles
 from unshard.compare import pace
 from unshard.compare.executor import rows as reading
@@ -23,14 +23,11 @@ def files(
     source_server: ThrowawayServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
     """The target has no row, so that the source is asked how far the first range goes."""
-    for server in (source_server, target_server):
-        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
-    source_server.run(f"INSERT INTO {schema}.t VALUES (1), (2), (3)")
-    yield TaskFiles(
-        tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,), {"task-mode": "full"}
-    ).write()
-    for server in (source_server, target_server):
-        server.run(f"DROP DATABASE {schema}")
+    with not_followed(source_server, target_server, schema, tmp_path) as files:
+        for server in (source_server, target_server):
+            server.run(f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+        source_server.run(f"INSERT INTO {schema}.t VALUES (1), (2), (3)")
+        yield files
 
 
 def test_it_is_told_and_not_waited_for_without_end(

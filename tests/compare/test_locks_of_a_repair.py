@@ -6,14 +6,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared
+from support.comparisons import compared, merged_into_one
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.cli.compare_subject import CompareWish, task_subject
@@ -35,17 +34,10 @@ def files(
     source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
 ) -> Iterator[TaskFiles]:
     """Shards `t_1` and `t_2` of one source, merged into `t`."""
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        f"USE {schema}",
-        *(f"CREATE TABLE t_{number} (id INT PRIMARY KEY, v VARCHAR(20))" for number in (1, 2)),
-        *(f"INSERT INTO t_{number} VALUES ({number}01, 'x'), ({number}02, 'y')" for number in (1, 2)),
-    )
-    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
-    files = TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,))
-    yield replace(files, keys={"routes": {"r": route}}, instance={"route-rules": ["r"]}).write()
-    source_server.run(f"DROP DATABASE {schema}")
-    target_server.run(f"DROP DATABASE IF EXISTS {schema}", f"DROP DATABASE IF EXISTS {files.meta}")
+    made = [f"CREATE TABLE t_{number} (id INT PRIMARY KEY, v VARCHAR(20))" for number in (1, 2)]
+    made += [f"INSERT INTO t_{number} VALUES ({number}01, 'x'), ({number}02, 'y')" for number in (1, 2)]
+    with merged_into_one(source_server, target_server, schema, tmp_path, *made) as files:
+        yield files
 
 
 def repaired(files: TaskFiles, spark: SparkSession, found: ComparisonOutcome, patience: float) -> ComparisonOutcome:

@@ -108,8 +108,14 @@ def test_a_new_password_that_is_not_on_the_worker_yet(tmp_path: Path) -> None:
         assert str(second) in told["msg"]
         assert relay.wanted is Stage.RUNNING
         assert relay.source.database.password == f"file:{first}"
-        (begun,) = master.start_task(StartTask(task=task_text("t", "s1")))["sources"]
-        assert "no server is needed here" in begun["msg"]
+        epoch = master.cluster.state.bounds["s1"].epoch
+
+        def is_tried() -> bool:
+            brief = master.liveness.brief("w1", epoch, "t")
+            return brief is not None and brief.error is not None and "no server is needed" in brief.error.raw_cause
+
+        master.start_task(StartTask(task=task_text("t", "s1")))
+        wait_until(is_tried, "the order of the task is carried out all the same")
         second.write_text("new")
         agent.wake()
         wait_until(lambda: relay.source.database.password == f"file:{second}", "the relay has the new one")

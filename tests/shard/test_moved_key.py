@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.model.table import TableName
-from unshard.sync.sharding.move_outcomes import Fate, KeyChange, MoveOutcome, When, fates
+from unshard.sync.sharding.move_outcomes import CLASH, LEFT_OUT, Fate, KeyChange, MoveOutcome, When, fates
 
 NONE: Mapping[int, Fate] = MappingProxyType({})
 TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
@@ -188,9 +188,6 @@ def test_a_target_that_refuses_a_second_row_takes_all_if_it_took_what_did_not_wa
         target.batch(some)
     last = None if life.last is None else (life.changes[life.last].table if life.last >= 0 else life.owner, life.last)
     assert target.row == last
-
-
-LEFT_OUT, CLASH = Fate(MoveOutcome.LEFT_OUT), Fate(MoveOutcome.CLASH)
 
 
 def test_a_row_that_two_shards_keep_is_a_clash() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,6 +19,30 @@ from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
 from unshard.testing.programs import program
 from unshard.testing.throwaway_server import ThrowawayServer
+
+
+@contextmanager
+def not_followed(source: ThrowawayServer, target: ThrowawayServer, schema: str, folder: Path) -> Iterator[TaskFiles]:
+    """A task that copies an empty schema, which is on both ends, and does not follow: what differs stays so."""
+    for server in (source, target):
+        server.run(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
+    yield TaskFiles(folder, f"task_{schema}", {"s1": source}, target, (schema,), {"task-mode": "full"}).write()
+    for server in (source, target):
+        server.run(f"DROP DATABASE IF EXISTS {schema}")
+    target.run(f"DROP DATABASE IF EXISTS meta_task_{schema}")
+
+
+@contextmanager
+def merged_into_one(
+    source: ThrowawayServer, target: ThrowawayServer, schema: str, folder: Path, *made: str
+) -> Iterator[TaskFiles]:
+    """A task that merges the tables `t_*` of one source, which the statements make, into `t`."""
+    source.run(f"CREATE DATABASE {schema}", f"USE {schema}", *made)
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
+    files = TaskFiles(folder, f"task_{schema}", {"s1": source}, target, (schema,))
+    yield replace(files, keys={"routes": {"r": route}}, instance={"route-rules": ["r"]}).write()
+    source.run(f"DROP DATABASE {schema}")
+    target.run(f"DROP DATABASE IF EXISTS {schema}", f"DROP DATABASE IF EXISTS {files.meta}")
 
 
 def compared(

@@ -167,3 +167,17 @@ def test_nobody_claims_while_a_transaction_without_a_receipt_writes(
     assert receipts.owns(writer, meta, "s'1", second.epoch)
     for one in (writer, other):
         one.close()
+
+
+def test_a_writer_without_a_receipt_that_falls_silent_is_ended_for_its_successor(
+    connection: Any, meta: MetaTables, target_server: MariadbServer
+) -> None:
+    """By the limit of idle transactions that each session with the target gets, of one second here."""
+    first = receipts.claim(connection, meta, "s'1")
+    writer = target_server.connection()
+    rows(writer, "SET SESSION idle_transaction_timeout = 1")
+    rows(writer, "BEGIN")
+    assert receipts.owns(writer, meta, "s'1", first.epoch)
+    assert receipts.claim(connection, meta, "s'1").epoch == first.epoch + 1
+    with pytest.raises(MySQLdb.OperationalError):
+        rows(writer, "COMMIT")

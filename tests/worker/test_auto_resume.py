@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from unshard.config.source import CheckerConfig
-from unshard.errors import DdlError, RelayError, SourceError, SyncError, TargetError, UnshardError
+from unshard.errors import ConfigError, DdlError, RelayError, SourceError, SyncError, TargetError, UnshardError
 from unshard.worker.auto_resume import Resumption, makes_sense
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,6 +72,8 @@ def test_a_clock_that_is_set_back_makes_no_wait_longer() -> None:
         (TargetError("TARGET-004", cause="1054: Unknown column '1062' in 'field list'"), True),
         (SyncError("SYNC-005", cause="SYNC failed\nError 1366: Incorrect value"), False),
         (SyncError("SYNC-079"), True),
+        (ConfigError("CONFIG-004"), True),
+        (ConfigError("CONFIG-001"), False),
         (SyncError("SYNC-001"), False),
         (RelayError("RELAY-001"), True),
         (RelayError("RELAY-005"), False),

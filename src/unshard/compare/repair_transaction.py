@@ -24,7 +24,7 @@ from unshard.target.transactions import BEGIN
 from unshard.target.writer import CUT, ServerAnswer, query
 
 LOCK_WAIT_SECONDS = 2
-"""How long a statement waits for a lock of another session, while the rows of the sources are locked."""
+"""Seconds that a statement waits for a lock of another session, while the rows of the sources are locked."""
 
 REPAIRED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
 """In this order: a DELETE or UPDATE may free a unique value that an INSERT takes."""

@@ -56,7 +56,7 @@ from unshard.target.writer import KeptWriter
 
 ROWS_AT_ONCE = 100
 HOLD_SECONDS, WRITE_SECONDS = 10.0, 3.0
-"""How long rows of a source are locked, and how much of that is left for the write.
+"""Seconds for which rows of a source are locked, and the part of them that is left for the write.
 
 A statement that is under way at the end is not broken off. All rows of a table without a key are written at once,
 however long that takes.

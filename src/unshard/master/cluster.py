@@ -8,6 +8,7 @@ from dataclasses import replace
 from threading import RLock, Thread
 
 from unshard.api.heartbeat import SubtaskBrief, WorkerLink
+from unshard.api.status import ProcessError
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
@@ -144,6 +145,11 @@ class Cluster:
         """Return the bound of a source whose worker is alive; None where there is none."""
         bound = self.state.bounds.get(source)
         return bound if bound is not None and bound.worker in self.liveness.online() else None
+
+    def refusal(self, source: str) -> ProcessError | None:
+        """Return why the worker of a source can't carry out its order; None where it can, as far as is known."""
+        bound = self.serving(source)
+        return self.liveness.refusal(bound.worker, bound.epoch) if bound is not None else None
 
     def wake(self, workers: Iterable[str]) -> None:
         """Make workers beat at once; one that can't be reached gets its orders at its next beat.

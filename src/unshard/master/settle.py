@@ -68,8 +68,7 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
 
 def refused(cluster: Cluster, source: str) -> str | None:
     """Return why the worker of a source can't carry out its order, with what to do; None where it can."""
-    bound = cluster.serving(source)
-    refusal = cluster.liveness.refusal(bound.worker, bound.epoch) if bound is not None else None
+    refusal = cluster.refusal(source)
     return _fault(refusal) if refusal is not None else None
 
 

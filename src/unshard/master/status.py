@@ -101,8 +101,7 @@ class Statuses:
             link = self._cluster.link(bound.worker)
             found = link.fresh_report(task, ASK_SECONDS) if asks else link.report(task, ASK_SECONDS)
         except UnshardError as error:
-            refusal = self._cluster.liveness.refusal(bound.worker, bound.epoch)
-            return _recorded(state, source, task, error, refusal)
+            return _recorded(state, source, task, error, self._cluster.refusal(source))
         if found.source_status.source != source:
             return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         faults = unread(state, [source], ())

@@ -8,6 +8,8 @@ A `SourceWorker` serves the source that the orders name.
 | an answer with another source, or another epoch of it | the `SourceWorker` is closed, and batches end; then a new \
 one is created |
 | an answer without a source | the `SourceWorker` is closed, and batches end |
+| an order that it can't carry out, as a secret is not on this machine | it tells the master why, and tries again with \
+the next answer |
 | no answer for the TTL, counted from the request | the `SourceWorker` runs without a master |
 | an answer again | the `SourceWorker` follows its orders again |
 | a request to stop | the `SourceWorker` is closed, and batches end; then the master is told that the worker leaves |

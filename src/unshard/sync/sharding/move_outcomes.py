@@ -48,7 +48,7 @@ class MoveOutcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a change that is not applied in any case.
+    """The decision about a change that is not applied in any case.
 
     `behind`: the order of the INSERT that has replaced the row of this DELETE. A batch that has both applies both.
     """
@@ -81,8 +81,7 @@ def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
     gone = {change.table: change.order for change in sorted(known, key=_order) if not change.lives}
     found: dict[int, Fate] = {}
     lacking: set[TableName] = set()  # shards whose INSERT was left out: their later changes of that row are, too
-    there: KeyChange | None = None
-    since: KeyChange | None = None  # the change by which the target got the row that is there
+    there: KeyChange | None = None  # the change by which the target got the row that is there
     for change in known:
         if change.when is When.LATER:
             break
@@ -94,11 +93,10 @@ def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
             fate = LEFT_OUT
             if not change.lives:
                 lacking.discard(change.table)
-        elif there is None or since is None or there.table == change.table:
-            since = change if since is None or change.inserts else since
-            there, since = (change, since) if change.lives else (None, None)
+        elif there is None or there.table == change.table:
+            there = None if not change.lives else change if there is None or change.inserts else there
         elif not change.lives:
-            fate = Fate(MoveOutcome.LEFT_OUT, since.order) if since.when is When.NOW else LEFT_OUT
+            fate = Fate(MoveOutcome.LEFT_OUT, there.order) if there.when is When.NOW else LEFT_OUT
         elif not change.inserts:
             fate = LEFT_OUT if goes else CLASH
         elif goes and gone.get(there.table, -1) < there.order:
@@ -106,7 +104,7 @@ def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
         elif change.when is When.NOW and change.order < there.order:
             fate = LEFT_OUT if goes else CLASH
         else:
-            there = since = change
+            there = change
         if fate is not None and change.when is When.NOW:
             found[change.order] = fate
             if change.inserts:
