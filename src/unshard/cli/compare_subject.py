@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from unshard.compare.changed_plan import planned_again, verified
+from unshard.compare.changed_plan import changed_tables, planned_again, verified, with_plans, with_tables
 from unshard.compare.last_change import with_last_changes
 from unshard.compare.places import SourceWatch, loaded_tables, newest_places, recorded_tables, wait_until_passed
 from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
@@ -21,6 +21,7 @@ from unshard.compare.sides import SourceSide, TableWish, sides_of
 from unshard.compare.sync_diff_file import DiffFile
 from unshard.config.files import TaskFiles
 from unshard.config.task import SparkConfig
+from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
@@ -31,6 +32,9 @@ from unshard.spark.session import Session, slots
 from unshard.target.meta import MetaTables
 from unshard.transform.source_rules import TableFilter
 from unshard.worker.source_clock import utc_of
+
+_TIMES = 3
+"""How often a table is compared that changes meanwhile, for example by a statement that comes to the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,28 @@ class CompareSubject:
     ) -> ComparisonOutcome:
         """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`.
 
-        It is planned once more at the end: tables that have changed meanwhile are unknown.
+        It is planned once more at the end. Tables that have changed meanwhile are compared again, `_TIMES` times at
+        most and not while the sources are held; then they are unknown.
 
         `sql` is a file for the statements that mend the target; the outcome's notes describe it.
         """
+        found, plan = self._compared(settings, spark, tell, stop)
+        relays = {side.source: side.relay for side in self.sides if side.relay is not None}
+        found = with_last_changes(found, {str(one.name): one for one in plan.tables}, relays)
+        sql = sql or self.sql
+        if sql is None or stop.is_set():
+            return found
+        return self._with_statements(found, plan, sql, partial(run_tasks, spark))
+
+    def _compared(
+        self,
+        settings: CompareSettings,
+        spark: Session,
+        tell: Callable[[str], None],
+        stop: Event,
+        times: int = _TIMES,
+    ) -> tuple[ComparisonOutcome, ComparisonPlan]:
+        """Return the outcome, and the plan by which each table was compared last."""
         plan = self.plan()
         gone = {fault.error.where.source for fault in plan.faults if fault.table is None}
         watches = [SourceWatch(side, self.target, self.meta) for side in self.sides if side.source not in gone]
@@ -103,12 +125,20 @@ class CompareSubject:
         run = partial(run_tasks, spark)
         work = TableComparison(plan, settings, watches, run, slots(spark), tell, stop)
         found = self._held(work, tell) if settings.hold_seconds else work.compare()
-        if not stop.is_set():
-            found = verified(found, plan, planned_again(self.plan, plan))
-        relays = {side.source: side.relay for side in self.sides if side.relay is not None}
-        found = with_last_changes(found, {str(one.name): one for one in plan.tables}, relays)
-        sql = sql or self.sql
-        return found if sql is None or stop.is_set() else self._with_statements(found, plan, sql, run)
+        if stop.is_set():
+            return found, plan
+        after = planned_again(self.plan, plan)
+        errors, found = found.errors, verified(found, plan, after)
+        changed = changed_tables(found)
+        if not changed or times == 1 or settings.hold_seconds or found.errors != errors:
+            return found, plan
+        tell(f"{len(changed):,} tables have changed since the comparison began; comparing them again")
+        narrow, again = replace(self, wanted=changed.__contains__), replace(settings, state=None)
+        try:
+            later, its = narrow._compared(again, spark, tell, stop, times - 1)
+        except UnshardError as error:
+            return replace(found, errors=(*found.errors, error)), plan
+        return with_tables(found, later), with_plans(plan, its, changed)
 
     def _held(self, work: TableComparison, tell: Callable[[str], None]) -> ComparisonOutcome:
         """Compare while nobody writes to the sources. Raises SourceError where they can't be locked."""

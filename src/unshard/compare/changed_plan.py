@@ -2,7 +2,8 @@
 
 The rows of a table were read and matched by the structures of the first plan, and from the source tables in it. If
 these were others meanwhile, a row may have been compared under a key or without a column that it has, or not at all,
-and the rows of a new source table look like extra ones. So such a table is neither equal nor different: it is unknown.
+and the rows of a new source table look like extra ones. So such a table is neither equal nor different: it is unknown,
+until it is compared again by the new plan.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from unshard.compare.result import ComparisonOutcome, TableOutcome
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.errors import CompareError, UnshardError, Where
 from unshard.model.table import TableName
+
+_CHANGED = "COMPARE-024"
 
 
 def planned_again(plan: Callable[[], ComparisonPlan], before: ComparisonPlan) -> ComparisonPlan:
@@ -58,8 +61,38 @@ def verified(found: ComparisonOutcome, before: ComparisonPlan, after: Comparison
     return replace(found, tables=tables, errors=(*found.errors, *more))
 
 
+def changed_tables(found: ComparisonOutcome) -> frozenset[TableName]:
+    """Return the tables that `verified` has made unknown."""
+    return frozenset(one.name for one in found.tables if any(error.code == _CHANGED for error in one.errors))
+
+
+def with_tables(found: ComparisonOutcome, again: ComparisonOutcome) -> ComparisonOutcome:
+    """Return the outcome with the tables of a later one in place of its own, from its begin to the end of the later."""
+    names = {one.name for one in again.tables} | changed_tables(found)
+    kept = [one for one in found.tables if one.name not in names]
+    prefixes = tuple(f"{name}: " for name in names)
+    notes = [note for note in found.notes if not note.startswith(prefixes)]
+    later = {place.source: place for place in again.places}
+    places = (replace(later.get(place.source, place), begin=place.begin) for place in found.places)
+    errors = {str(error): error for error in (*found.errors, *again.errors)}
+    return replace(
+        found,
+        tables=tuple(sorted((*kept, *again.tables), key=lambda one: str(one.name))),
+        errors=tuple(errors.values()),
+        places=tuple(places),
+        notes=tuple(dict.fromkeys((*notes, *again.notes))),
+        seconds=found.seconds + again.seconds,
+    )
+
+
+def with_plans(plan: ComparisonPlan, again: ComparisonPlan, names: frozenset[TableName]) -> ComparisonPlan:
+    """Return the plan with those of the tables `names` from a later one."""
+    tables = (*(one for one in plan.tables if one.name not in names), *again.tables)
+    return replace(plan, tables=tuple(sorted(tables, key=lambda one: str(one.name))))
+
+
 def _unknown(outcome: TableOutcome) -> TableOutcome:
-    error = CompareError("COMPARE-024", Where(table=str(outcome.name)))
+    error = CompareError(_CHANGED, Where(table=str(outcome.name)))
     errors: list[UnshardError] = [error, *outcome.errors]
     empty = replace(outcome, classes=Counter(), differences=[], errors=errors)
     return replace(empty, beyond=0, spelled=0, left_out=0, structure_differs=False)
