@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
@@ -22,6 +24,11 @@ def asked(server: ThrowawayServer) -> dict[str, int]:
     return {str(name): int(count) for name, count in told}
 
 
+def forgets(thread: threading.Thread) -> bool:
+    """Whether the thread removes records of a copy in the target."""
+    return thread.name.startswith("forget ")
+
+
 def test_they_leave_both_servers_alone_and_know_the_lag(spark: SparkSession, files: TaskFiles) -> None:
     source, target, name = files.sources["s1"], files.target, files.name
     master = PaperMaster()
@@ -32,6 +39,9 @@ def test_they_leave_both_servers_alone_and_know_the_lag(spark: SparkSession, fil
         wait_until(lambda: rows(target, name) == [(1, 1)], "applied")
         wait_until(lambda: synced(agent).seconds_behind_master == 0, "the stream tells that nothing lies ahead")
         assert (synced(agent).backlog_bytes, synced(agent).backlog_at_least) == (0, False)
+        ((file, offset, *_),) = source.query("SHOW MASTER STATUS")
+        wait_until(lambda: synced(agent).syncer_binlog == f"({file}, {offset})", "the batch is closed in the target")
+        wait_until(lambda: not any(map(forgets, threading.enumerate())), "the copy's records are forgotten")
         before = {server: asked(server) for server in (source, target)}
         own = {server: asked(server) for server in (source, target)}
         for _ in range(50):
