@@ -23,6 +23,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `cutover_report` | the report of a cut-over |
 | `repair` | `--sql FILE`: statements that correct the rows |
 | `repairer` | `--repair`: the rows corrected in the target, while the task continues |
+| `repair_steps` | the order in which rows are repaired, so that no unique value stands in the way |
 | `repair_transaction` | one transaction of a repair on the target, and its receipt |
 | `cutover` | `unshard cutover`: the steps to the end of a migration |
 """

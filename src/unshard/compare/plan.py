@@ -163,6 +163,7 @@ class _Maker:
     faults: list[PlanFault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     generated: list[ComparedColumn] = field(default_factory=list)
+    own: list[Column] = field(default_factory=list)
 
     def make(self) -> ComparedTable:
         there = read_table(self.connection, self.name)
@@ -193,6 +194,7 @@ class _Maker:
             self.wish.condition,
             max(int(estimate), sum(one.rows for one in self.found)),
             generated,
+            tuple(self.own),
         )
         for shard in shards:
             _refuse_ids(shard)
@@ -252,6 +254,7 @@ class _Maker:
                 self._fault(CompareError("COMPARE-003", _place(shards[0]), values=values))
             elif len(lacking) == len(shards):
                 self._note(column, "is only in the target, and is not compared")
+                self.own += [column] * (not column.period)
             elif lacking:
                 values = {"column": column.name, "here": "missing", "there": column.definition}
                 self._fault(CompareError("COMPARE-003", _place(lacking[0]), values=values))

@@ -29,21 +29,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from unshard.compare.executor.keys import Key
-from unshard.compare.executor.repair import (
-    RepairOrder,
-    SourceRows,
-    keys_to_ask,
-    read_sources,
-    repairs_of,
-)
-from unshard.compare.executor.rows import SideConnections
+from unshard.compare.executor.repair import repairs_of
+from unshard.compare.executor.repair_rows import RepairOrder, SourceRows, keys_to_ask, read_sources
+from unshard.compare.executor.rows import SideConnections, asked_again
+from unshard.compare.executor.unique_values import UniqueValues, unique_values
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.repair import UNSURE
-from unshard.compare.repair_transaction import REPAIRED, RefusedRow, RepairTransaction, place_text
+from unshard.compare.repair_steps import MENDED, orders_in_steps
+from unshard.compare.repair_transaction import RefusedRow, RepairTransaction, place_text
 from unshard.compare.result import ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, SourceError, UnshardError, Where
@@ -84,7 +82,7 @@ class RepairedRows:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
-        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in REPAIRED)
+        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in MENDED)
         yield f"{self.table}: repaired {counts}"
         if self.moved:
             yield f"{self.table}: {self.moved:,} rows are in another state now than they were compared in: not written"
@@ -107,6 +105,11 @@ class Repairer:
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
 
+    @property
+    def checks(self) -> str:
+        """The value of `foreign_key_checks` in the task's sessions on the target."""
+        return dict(self.target.session).get("foreign_key_checks", "0")
+
     def repair(self, found: ComparisonOutcome, tables: Mapping[str, ComparedTable]) -> list[RepairedRows]:
         """Repair what was found, table by table. `tables`: by name, those of which all columns are compared.
 
@@ -121,15 +124,16 @@ class Repairer:
         kept = KeptWriter(self.target, _SLOT)
         try:
             for one in found.tables:
-                orders = orders_of(one, tables.get(str(one.name)))
-                if not orders or self.stopped():
+                table = tables.get(str(one.name))
+                rows = _rows_to_repair(one, table)
+                if table is None or not rows or self.stopped():
                     continue
-                work = _TableRepair(self, kept, identity, RepairedRows(str(one.name)), self._watches(orders[0].table))
+                work = _TableRepair(self, kept, identity, RepairedRows(str(one.name)), self._watches(table))
                 open_copies = [watch.side.source for watch in work.watches if not copied[watch.side.source]]
                 if open_copies:
                     fault = f"{open_copies[0]}: its copy is not done"
                     work.result.error = CompareError("COMPARE-013", work.where, values={"fault": fault})
-                    orders = []
+                orders = work.orders(table, rows) if not open_copies else []
                 for order in orders:
                     number += 1
                     if not work.repair(order, number) or self.stopped():
@@ -163,18 +167,21 @@ def not_repaired(one: TableOutcome, table: ComparedTable | None) -> Iterator[str
         yield f"{one.name}: {open_rows:,} rows are in flight or unclear: not repaired"
 
 
-def orders_of(one: TableOutcome, table: ComparedTable | None) -> list[RepairOrder]:
-    """Return orders for the rows that can be repaired; none for a table that was not compared as a whole."""
+def _rows_to_repair(one: TableOutcome, table: ComparedTable | None) -> list[tuple[Key, RowClass]]:
+    """Return the rows that can be repaired; none of a table that was not compared as a whole."""
     if table is None or one.errors:
         return []
-    rows = [
+    return [
         (diff.literals or (diff.row_hash,), diff.kind)
-        for kind in REPAIRED
+        for kind in MENDED
         for diff in one.differences
         if diff.kind is kind and (diff.literals or diff.row_hash)
     ]
-    size = ROWS_AT_ONCE if table.key else max(len(rows), 1)
-    return [RepairOrder(table, tuple(rows[at : at + size])) for at in range(0, len(rows), size)]
+
+
+def _values(orders: Sequence[RepairOrder]) -> Iterator[list[UniqueValues]]:
+    for order in orders:
+        yield asked_again(partial(unique_values, order))
 
 
 @dataclass(slots=True)
@@ -192,6 +199,16 @@ class _TableRepair:
     watches: tuple[SourceWatch, ...]
     refused: dict[Key, str] = field(default_factory=dict)
     tried: int = 0
+
+    def orders(self, table: ComparedTable, rows: Sequence[tuple[Key, RowClass]]) -> list[RepairOrder]:
+        """Return the orders for these rows. None after an error, which is in the result then."""
+        if not table.key:
+            return [RepairOrder(table, tuple(rows))]
+        try:
+            return orders_in_steps(table, rows, ROWS_AT_ONCE, _values)
+        except UnshardError as error:
+            self.result.error = error
+            return []
 
     def repair(self, order: RepairOrder, number: int) -> bool:
         """Repair these rows, waiting for a turn. False where it is no use to go on with this table."""
@@ -256,7 +273,7 @@ class _TableRepair:
             left = [one for one in repairs if one.key not in self.refused]
             table = str(order.table.name)
             transaction = RepairTransaction(
-                self.all.meta, self.identity, number, table, left, places, self.watches, held, until
+                self.all.meta, self.identity, number, table, left, places, self.watches, held, until, self.all.checks
             )
             try:
                 done = on_target(self.kept, transaction.run, self.where, _ONCE, schema=self.all.meta.schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unshard.compare.executor.canonical import ValueForm
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant
@@ -55,7 +55,7 @@ class ComparedTable:
     `key` are the columns that identify a row; without any, rows are compared as a multiset. `range_key` are the leading
     columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
     (`--where`). `generated` are columns that every end computes: they are compared by `with_generated`, and never
-    written.
+    written. `own` are columns that only the target has, and that it does not compute.
     """
 
     name: TableName
@@ -69,6 +69,18 @@ class ComparedTable:
     condition: str = ""
     rows_estimate: int = 0
     generated: tuple[ComparedColumn, ...] = ()
+    own: tuple[Column, ...] = ()
+
+    @property
+    def further_keys(self) -> tuple[Index, ...]:
+        """The unique keys, beside that of the rows, in which two rows of the target could hold each other's values.
+
+        Those over a column that is not compared are not among them, as its values are not known.
+        """
+        known = {column.name.lower() for column in (*self.columns, *self.generated)}
+        key = {name.lower() for name in self.key}
+        columns = ((index, {name.lower() for name in index.columns}) for index in self.read.unique_keys)
+        return tuple(index for index, names in columns if names <= known and not key <= names) if key else ()
 
     def with_generated(self) -> ComparedTable:
         """Return the table with the generated columns among the compared ones."""
