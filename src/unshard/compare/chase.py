@@ -355,7 +355,12 @@ def _difference(table: ComparedTable, look: KeyLook, kind: RowClass) -> RowDiffe
     times = (counts[0], counts[1]) if not table.key else (1, 1)
     rule = _rule_behind(table, look) if kind is RowClass.UNCLEAR else ""
     values = target.values if target is not None else None
-    literals, row_hash = (look.key, "") if table.key else ((), look.key[0])
+    literals, row_hash = (look.key, "") if table.key else ((), _written_hash(look))
     own = [table.shards[row.shard or 0] for row, _ in look.source] or table.shards
     shaped_by = tuple(dict.fromkeys(name for shard in own for name in shard.rules))
     return RowDifference(kind, key, source, values, columns, times, rule, literals, row_hash, shaped_by)
+
+
+def _written_hash(look: KeyLook) -> str:
+    """Return the hash by which a row of a table without a key is written."""
+    return next((str(row.rest) for row, _ in (*look.source, *look.target)), look.key[0])

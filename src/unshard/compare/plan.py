@@ -177,8 +177,7 @@ class _Maker:
         columns = tuple(self._columns(target, shards))
         names = [column.name for column in columns]
         key = self._key(target, names)
-        generated = self._generated(key)
-        read = [*names, *(column.name for column in generated)]
+        read = [*names, *(column.name for column in self.generated)]
         if self.wish.condition and any(shard.mapping for shard in shards):
             raise CompareError("COMPARE-009", Where(table=str(self.name)))
         ((estimate,),) = rows(self.connection, _ROWS, (self.name.schema, self.name.table))
@@ -193,7 +192,7 @@ class _Maker:
             tuple(_narrowed(shard, read) for shard in shards),
             self.wish.condition,
             max(int(estimate), sum(one.rows for one in self.found)),
-            generated,
+            tuple(self.generated),
             tuple(self.own),
         )
         for shard in shards:
@@ -292,15 +291,7 @@ class _Maker:
             types = f"{sources[0].definition} in the source and {column.definition} in the target"
             self._note(column, f"is generated on both ends, as {types}, and is not compared")
         else:
-            self.generated.append(self._in_form(column, sources, form))
-
-    def _generated(self, key: Sequence[str]) -> tuple[ComparedColumn, ...]:
-        """Return the generated columns to compare: none without a key, where a row is known by what is written."""
-        if not key and self.generated:
-            names = ", ".join(column.name for column in self.generated)
-            self.notes.append(f"{self.name}: has no key, and its generated columns are not compared: {names}")
-            return ()
-        return tuple(self.generated)
+            self.generated.append(replace(self._in_form(column, sources, form), generated=True))
 
     def _note(self, column: Column, text: str) -> None:
         self.notes.append(f"{self.name}: column {column.name} {text}")

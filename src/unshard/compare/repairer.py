@@ -171,11 +171,13 @@ def _rows_to_repair(one: TableOutcome, table: ComparedTable | None) -> list[tupl
     """Return the rows that can be repaired; none of a table that was not compared as a whole."""
     if table is None or one.errors:
         return []
+    if not table.key:
+        surplus = one.surplus_by_hash()
+        known = {diff.row_hash for diff in one.differences if diff.kind in MENDED}
+        signs = ((RowClass.EXTRA, -1), (RowClass.MISSING, 1))
+        return [((row,), kind) for kind, sign in signs for row in sorted(known) if surplus[row] * sign > 0]
     return [
-        (diff.literals or (diff.row_hash,), diff.kind)
-        for kind in MENDED
-        for diff in one.differences
-        if diff.kind is kind and (diff.literals or diff.row_hash)
+        (diff.literals, diff.kind) for kind in MENDED for diff in one.differences if diff.kind is kind and diff.literals
     ]
 
 

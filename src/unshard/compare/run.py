@@ -16,7 +16,7 @@ from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, Wa
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
-from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
+from unshard.compare.result import CompareVerdict, ComparisonOutcome, SourcePlace, TableOutcome
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, UnshardError, Where, disclose
@@ -115,13 +115,8 @@ class TableComparison:
     def _unlike_expressions(self) -> Iterator[str]:
         """Yield the tables with rows that differ only in columns that both ends compute."""
         for table in self.plan.tables:
-            names = {column.name for column in table.generated}
-            alone = {
-                name
-                for one in self._chased[str(table.name)].outcome.differences
-                if one.kind is RowClass.CHANGED and names.issuperset(one.columns)
-                for name in one.columns
-            }
+            names = frozenset(column.name for column in table.generated)
+            alone = self._chased[str(table.name)].outcome.computed_otherwise(names)
             if alone:
                 yield (
                     f"{table.name}: rows differ only in generated columns ({', '.join(sorted(alone))}), which no repair"

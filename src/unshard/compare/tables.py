@@ -16,12 +16,13 @@ from unshard.transform.row_filter import RowFilter
 class ComparedColumn:
     """A compared column of the target.
 
-    `server_side`: all servers print its values alike, so they may compute checksums.
+    `server_side`: all servers print its values alike, so they may compute checksums. `generated`: each end computes it.
     """
 
     name: str
     form: ValueForm
     server_side: bool
+    generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,12 @@ class ComparedTable:
         key = {name.lower() for name in self.key}
         columns = ((index, {name.lower() for name in index.columns}) for index in self.read.unique_keys)
         return tuple(index for index, names in columns if names <= known and not key <= names) if key else ()
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The columns outside of the key; those that are written, of a table without a key."""
+        key = frozenset(self.key)
+        return tuple(c.name for c in self.columns if (c.name not in key if key else not c.generated))
 
     def with_generated(self) -> ComparedTable:
         """Return the table with the generated columns among the compared ones."""
