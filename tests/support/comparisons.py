@@ -63,11 +63,21 @@ def compared(
     files: TaskFiles, spark: SparkSession | None, wish: CompareWish | None = None, **settings: Any
 ) -> ComparisonOutcome:
     """Compare the task's ends now. `settings` are fields of CompareSettings."""
+    return compared_and_told(files, spark, lambda line: None, wish, **settings)
+
+
+def compared_and_told(
+    files: TaskFiles,
+    spark: SparkSession | None,
+    tell: Callable[[str], None],
+    wish: CompareWish | None = None,
+    **settings: Any,
+) -> ComparisonOutcome:
+    """Compare the task's ends now; `tell` takes the lines of progress."""
     wish = wish or CompareWish()
     subject = task_subject(load_files(files.task_path, files.source_paths), wish)
-    lines: list[str] = []
     wanted = CompareSettings(**{"patience_seconds": 60.0, **settings})
-    return subject.compare(wanted, cast(SparkSession, spark), lines.append, Event(), wish.sql)
+    return subject.compare(wanted, cast(SparkSession, spark), tell, Event(), wish.sql)
 
 
 def repaired(

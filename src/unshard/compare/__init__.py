@@ -12,6 +12,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `run` | a whole comparison, some ranges at a time |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
+| `lock_patience` | the bounded wait for tables that somebody has locked |
 | `source_load` | the load on the sources, and the rests that limit it |
 | `progress_file` | the progress file, from which an interrupted comparison resumes |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |

@@ -10,6 +10,7 @@ import MySQLdb
 
 from unshard.compare.executor.canonical import ValueForm, form_of, members_known
 from unshard.compare.executor.row_digest import server_side
+from unshard.compare.executor.rows import asked_again, limit_lock_waits
 from unshard.compare.ranges import in_order, is_text_mapped
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
@@ -376,8 +377,13 @@ def _refuse_ids(shard: ComparedShard) -> None:
         return
     name = quote_name(mapping.source_column)
     beyond = f"SELECT {name} FROM {shard.table.name.quoted} WHERE {name} < 0 OR {name} > {ID_LIMIT} LIMIT 1"
-    with session(shard.endpoint, "source") as connection:
-        found = rows(connection, beyond)
+
+    def ask() -> list[tuple[Any, ...]]:
+        with session(shard.endpoint, "source") as connection:
+            limit_lock_waits(connection)
+            return rows(connection, beyond)
+
+    found = asked_again(ask)
     if found:
         values = {"column": mapping.source_column, "rule": mapping.rule, "value": found[0][0]}
         raise CompareError("COMPARE-011", _place(shard), values=values)

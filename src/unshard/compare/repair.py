@@ -15,6 +15,7 @@ from pathlib import Path
 
 from unshard.compare.executor.repair import repair_statements
 from unshard.compare.executor.repair_rows import RepairOrder
+from unshard.compare.executor.rows import LOCKED
 from unshard.compare.executor.unique_values import UniqueValues, read_unique_values
 from unshard.compare.repair_steps import MENDED, orders_in_steps
 from unshard.compare.result import DIFFERENT, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
@@ -93,9 +94,16 @@ def _of_table(
         return found
     rows = tuple((diff.literals, diff.kind) for diff in one.differences if diff.kind in MENDED)
     moved = unsure = 0
-    orders = orders_in_steps(table, rows, KEYS_A_TASK, partial(_values, run))
-    for outcome in run([pickle.dumps(order) for order in orders], repair_statements):
-        told = disclose(outcome)
+    try:
+        orders = orders_in_steps(table, rows, KEYS_A_TASK, partial(_values, run))
+        outcomes = run([pickle.dumps(order) for order in orders], repair_statements)
+        answers = [disclose(outcome) for outcome in outcomes]
+    except CompareError as error:
+        if error.code != LOCKED:
+            raise
+        found.notes.append(f"no statements: {error.message}")
+        return found
+    for told in answers:
         moved += told["moved"]
         unsure += told["unsure"]
         found.parts.append(told["statements"])

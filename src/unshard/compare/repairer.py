@@ -44,7 +44,7 @@ from unshard.compare.repair_steps import MENDED, orders_in_steps
 from unshard.compare.repair_transaction import RefusedRow, RepairTransaction, place_text
 from unshard.compare.result import ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.tables import ComparedTable
-from unshard.errors import CompareError, SourceError, UnshardError, Where
+from unshard.errors import CompareError, SourceError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.mysql.connection import Endpoint, session
 from unshard.target.meta import MetaTables
@@ -181,6 +181,11 @@ def _rows_to_repair(one: TableOutcome, table: ComparedTable | None) -> list[tupl
     ]
 
 
+def _no_turn(error: UnshardError, table: ComparedTable) -> NoTurn:
+    end = table.shards[0].source if isinstance(error, SourceError) else "target"
+    return NoTurn(error.where.source or end, str(error.cause or error.message))
+
+
 def _values(orders: Sequence[RepairOrder]) -> Iterator[list[UniqueValues]]:
     for order in orders:
         yield asked_again(partial(unique_values, order))
@@ -238,13 +243,12 @@ class _TableRepair:
 
     def _attempt(self, order: RepairOrder, number: int) -> NoTurn | None:
         """Repair the rows under locks in the sources. Return None, or why it was not their turn."""
-        asked = keys_to_ask(order)
         with closing(SideConnections(snapshot=False)) as held:
             try:
-                rows = read_sources(order, asked, held, locking=True)
-            except SourceError as error:
-                if error.retryable:  # a writer has one of the rows for long, or the locks cross those of a writer
-                    return NoTurn(order.table.shards[0].source, str(error.cause or error.message))
+                rows = read_sources(order, keys_to_ask(order), held, locking=True)
+            except (SourceError, TargetError) as error:
+                if error.retryable:  # somebody has the table or a row for long, or the locks cross those of a writer
+                    return _no_turn(error, order.table)
                 raise
             until = time.monotonic() + HOLD_SECONDS
             places = newest_places(self.watches)
@@ -270,7 +274,12 @@ class _TableRepair:
     ) -> NoTurn | None:
         """Write the rows that differ still. Writers of the sources wait meanwhile, so a failure ends the attempt."""
         with closing(SideConnections()) as seen:
-            repairs = repairs_of(order, rows, seen)
+            try:
+                repairs = repairs_of(order, rows, seen)
+            except TargetError as error:
+                if error.retryable:
+                    return _no_turn(error, order.table)
+                raise
         while True:
             left = [one for one in repairs if one.key not in self.refused]
             table = str(order.table.name)

@@ -135,6 +135,11 @@ class TableOutcome:
         """Return an outcome without results yet."""
         return cls(table.name, tuple(shard.name for shard in table.shards), table.key)
 
+    def add_error(self, error: UnshardError) -> None:
+        """Add an error, unless it says what another one says."""
+        if not any(str(known) == str(error) for known in self.errors):
+            self.errors.append(error)
+
     def surplus_by_hash(self) -> Counter[str]:
         """Return, of a table without a key, how many more rows with a hash the sources have than the target.
 

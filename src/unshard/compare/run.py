@@ -12,6 +12,8 @@ from threading import Event
 
 from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.executor.rows import LOCKED
+from unshard.compare.lock_patience import LockPatience
 from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, WayOfTable
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
@@ -20,7 +22,6 @@ from unshard.compare.result import CompareVerdict, ComparisonOutcome, SourcePlac
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, UnshardError, Where, disclose
-from unshard.run_tasks import RunTasks
 
 TELL_SECONDS = 5.0
 WAVES_A_SLOT = 2
@@ -54,13 +55,13 @@ class CompareSettings:
 class TableComparison:
     """The comparison of all tables of a plan.
 
-    `run` runs Spark tasks, `slots` at once; `tell` takes lines of progress.
+    `run` runs Spark tasks, `slots` at once, and waits for tables that are locked; `tell` takes lines of progress.
     """
 
     plan: ComparisonPlan
     settings: CompareSettings
     watches: Sequence[SourceWatch]
-    run: RunTasks
+    run: LockPatience
     slots: int
     tell: Callable[[str], None]
     stop: Event = field(default_factory=Event)
@@ -94,11 +95,11 @@ class TableComparison:
         with ProgressFile(self.settings.state, fingerprint) as progress:
             seconds = LIMITED_SECONDS if self._load.limited else SECONDS
             most = self.slots * WAVES_A_SLOT
-            cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds)
+            cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds, self.run)
             with cutter:
                 self._waves(cutter, progress)
             for table, error in cutter.faults:
-                self._chased[str(table.name)].outcome.errors.append(error)
+                self._chased[str(table.name)].outcome.add_error(error)
             self._chase(errors)
             if self._whole and all(one.outcome.complete for one in self._chased.values()):
                 progress.remove()
@@ -186,8 +187,10 @@ class TableComparison:
                 try:
                     finding = ChunkFinding.from_dict(disclose(found[id(one)]))
                 except UnshardError as error:
-                    chased.outcome.errors.append(error)
+                    chased.outcome.add_error(error)
                     self._whole = False
+                    if error.code == LOCKED:
+                        cutter.leave(one.table)
                     continue
                 busy += finding.source_seconds
                 self._note(chased, finding)

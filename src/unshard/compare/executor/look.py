@@ -217,7 +217,9 @@ class _Look:
                     rules = [rule or ("" if there else "where") for rule, there in zip(rules, inside, strict=True)]
                 self._add(self._source, mapped, number, rules)
         except MySQLdb.Error as error:
-            raise server_error(error, shard.endpoint, "source", "reading a table") from error
+            raise server_error(error, shard.endpoint, "source", "reading a table").at(
+                source=shard.source, table=str(shard.table.name)
+            ) from error
         except UnshardError as error:
             raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
