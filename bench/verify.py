@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from bench import data
 from bench.ends import MARIADB, Target
 from bench.stage import BIG, Run, config, end_of, engine
+from unshard.compare.lock_patience import LockPatience
 from unshard.compare.places import SourceWatch
 from unshard.compare.plan import ComparisonPlan, plan_comparison
 from unshard.compare.run import CompareSettings, TableComparison
@@ -123,9 +124,8 @@ def _compared(
     plan = way(plan_comparison(sides, target, {}, lambda name: True, lambda name: TableWish()))
     watches = [SourceWatch(side, target, None) for side in sides]
     slots = spark.sparkContext.defaultParallelism
-    work = TableComparison(
-        plan, CompareSettings(source_load=0), watches, partial(run_tasks, spark), slots, _silent, Event()
-    )
+    run = LockPatience(partial(run_tasks, spark), _silent, lambda: False)
+    work = TableComparison(plan, CompareSettings(source_load=0), watches, run, slots, _silent, Event())
     found = work.compare()
     taken = time.perf_counter() - begun
     if found.exit_code or sum(table.target_rows for table in found.tables) != rows:

@@ -90,11 +90,3 @@ def test_what_is_not_compared_is_told(files: TaskFiles, spark: SparkSession) -> 
         f"{name} h is generated on both ends, as {here[0]} in the source and {there[0]} in the target,"
         " and is not compared",
     ]
-
-
-def test_a_table_without_a_key(files: TaskFiles, spark: SparkSession) -> None:
-    (schema,) = files.schemas
-    tables(files, ", g INT AS (a + 1)", ", g INT AS (a * 5)", key="")
-    found = compared(files, spark)
-    assert found.exit_code == 0
-    assert found.notes == (f"{schema}.t: has no key, and its generated columns are not compared: g",)

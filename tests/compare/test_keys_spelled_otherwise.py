@@ -14,7 +14,7 @@ from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare import repairer
 from unshard.compare.chase import KEYS_AT_ONCE, ChasedTable
-from unshard.compare.executor.repair import AskedKeys, RepairOrder
+from unshard.compare.executor.repair_rows import AskedKeys, RepairOrder
 from unshard.compare.report import text_lines
 from unshard.compare.result import CompareVerdict, ComparisonOutcome, TableOutcome
 from unshard.compare.run import CompareSettings

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from support.comparisons import compared, not_followed
 from support.task_runs import TaskFiles
-from unshard.compare import pace
+from unshard.compare import lock_patience
 from unshard.compare.executor import rows as reading
 from unshard.testing.throwaway_server import ThrowawayServer
 
@@ -33,8 +33,8 @@ def files(
 def test_it_is_told_and_not_waited_for_without_end(
     files: TaskFiles, spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "PATIENCE_SECONDS", 1)
-    monkeypatch.setattr(pace, "_LOCK_WAIT_SECONDS", 1)
+    monkeypatch.setattr(reading, "TABLE_LOCK_SECONDS", 1)
+    monkeypatch.setattr(lock_patience, "LOCK_SECONDS", 1.0)
     with closing(files.sources["s1"].connection()) as connection, connection.cursor() as cursor:
         cursor.execute(f"LOCK TABLES {schema}.t WRITE")
         found = compared(files, spark, chunk_rows=1)

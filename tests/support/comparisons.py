@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles
+from unshard.cli import compare_subject
 from unshard.cli.compare_subject import CompareWish, task_subject
 from unshard.compare.result import ComparisonOutcome, TableOutcome
 from unshard.compare.run import CompareSettings
@@ -45,15 +47,46 @@ def merged_into_one(
     target.run(f"DROP DATABASE IF EXISTS {schema}", f"DROP DATABASE IF EXISTS {files.meta}")
 
 
+def in_this_process(patch: pytest.MonkeyPatch) -> None:
+    """Run the tasks of comparisons one after the other in this process. No session of Spark is needed."""
+
+    def run_here(
+        session: object, payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
+    ) -> list[bytes]:
+        return [task(payload) for payload in payloads]
+
+    patch.setattr(compare_subject, "run_tasks", run_here)
+    patch.setattr(compare_subject, "slots", lambda session: 1)
+
+
 def compared(
-    files: TaskFiles, spark: SparkSession, wish: CompareWish | None = None, **settings: Any
+    files: TaskFiles, spark: SparkSession | None, wish: CompareWish | None = None, **settings: Any
 ) -> ComparisonOutcome:
     """Compare the task's ends now. `settings` are fields of CompareSettings."""
+    return compared_and_told(files, spark, lambda line: None, wish, **settings)
+
+
+def compared_and_told(
+    files: TaskFiles,
+    spark: SparkSession | None,
+    tell: Callable[[str], None],
+    wish: CompareWish | None = None,
+    **settings: Any,
+) -> ComparisonOutcome:
+    """Compare the task's ends now; `tell` takes the lines of progress."""
     wish = wish or CompareWish()
     subject = task_subject(load_files(files.task_path, files.source_paths), wish)
-    lines: list[str] = []
     wanted = CompareSettings(**{"patience_seconds": 60.0, **settings})
-    return subject.compare(wanted, spark, lines.append, Event(), wish.sql)
+    return subject.compare(wanted, cast(SparkSession, spark), tell, Event(), wish.sql)
+
+
+def repaired(
+    files: TaskFiles, found: ComparisonOutcome, spark: SparkSession | None = None, **settings: Any
+) -> ComparisonOutcome:
+    """Repair what a comparison found. `settings` are fields of CompareSettings."""
+    subject = task_subject(load_files(files.task_path, files.source_paths), CompareWish())
+    wanted = CompareSettings(**{"patience_seconds": 60.0, **settings})
+    return subject.repair(found, wanted, cast(SparkSession, spark), lambda line: None, Event())
 
 
 def only_table(outcome: ComparisonOutcome) -> TableOutcome:

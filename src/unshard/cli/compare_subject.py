@@ -11,6 +11,7 @@ from threading import Event
 
 from unshard.compare.changed_plan import changed_tables, planned_again, verified, with_plans, with_tables
 from unshard.compare.last_change import with_last_changes
+from unshard.compare.lock_patience import LockPatience
 from unshard.compare.places import SourceWatch, loaded_tables, newest_places, recorded_tables, wait_until_passed
 from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
 from unshard.compare.repair import repairs, write_sql
@@ -122,7 +123,7 @@ class CompareSubject:
         watches = [SourceWatch(side, self.target, self.meta) for side in self.sides if side.source not in gone]
         plan = self._arrived(plan, watches, settings, stop)
         tell(f"comparing {len(plan.tables)} tables of {len(self.sides)} sources")
-        run = partial(run_tasks, spark)
+        run = LockPatience(partial(run_tasks, spark), tell, stop.is_set)
         work = TableComparison(plan, settings, watches, run, slots(spark), tell, stop)
         found = self._held(work, tell) if settings.hold_seconds else work.compare()
         if stop.is_set():

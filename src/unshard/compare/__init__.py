@@ -12,6 +12,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `run` | a whole comparison, some ranges at a time |
 | `ranges` | key ranges, and their SQL conditions on each side |
 | `pace` | the size of the ranges |
+| `lock_patience` | the bounded wait for tables that somebody has locked |
 | `source_load` | the load on the sources, and the rests that limit it |
 | `progress_file` | the progress file, from which an interrupted comparison resumes |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
@@ -23,6 +24,7 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `cutover_report` | the report of a cut-over |
 | `repair` | `--sql FILE`: statements that correct the rows |
 | `repairer` | `--repair`: the rows corrected in the target, while the task continues |
+| `repair_steps` | the order in which rows are repaired, so that no unique value stands in the way |
 | `repair_transaction` | one transaction of a repair on the target, and its receipt |
 | `cutover` | `unshard cutover`: the steps to the end of a migration |
 """

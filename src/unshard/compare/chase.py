@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 
 from unshard.compare.executor.keys import Key, is_spelled, weights_of
 from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow, look_again
+from unshard.compare.executor.rows import LOCKED
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.result import RowClass, RowDifference, TableOutcome
 from unshard.compare.source_load import SourceLoad
@@ -162,7 +163,9 @@ class KeyChase:
                 try:
                     found = disclose(outcome)
                 except UnshardError as error:
-                    _note_error(one, error)
+                    one.outcome.add_error(error)
+                    if error.code == LOCKED:  # it has been waited for
+                        self._give_up(one)
                     continue
                 busy += found["source_seconds"]
                 looks = [KeyLook.from_dict(form) for form in found["looks"]]
@@ -220,11 +223,6 @@ class KeyChase:
         one.suspects.clear()
 
 
-def _note_error(one: ChasedTable, error: UnshardError) -> None:
-    if not any(str(known) == str(error) for known in one.outcome.errors):
-        one.outcome.errors.append(error)
-
-
 def _open_keys(tables: Sequence[ChasedTable]) -> int:
     return sum(len(one.suspects) for one in tables)
 
@@ -237,7 +235,7 @@ def _weigh(one: ChasedTable) -> bool:
     try:
         weights = weights_of(one.table, unknown) if unknown else {}
     except UnshardError as error:
-        _note_error(one, error)
+        one.outcome.add_error(error)
         return False
     for key, weight in weights.items():
         one.suspects[key].weight = weight
@@ -355,7 +353,12 @@ def _difference(table: ComparedTable, look: KeyLook, kind: RowClass) -> RowDiffe
     times = (counts[0], counts[1]) if not table.key else (1, 1)
     rule = _rule_behind(table, look) if kind is RowClass.UNCLEAR else ""
     values = target.values if target is not None else None
-    literals, row_hash = (look.key, "") if table.key else ((), look.key[0])
+    literals, row_hash = (look.key, "") if table.key else ((), _written_hash(look))
     own = [table.shards[row.shard or 0] for row, _ in look.source] or table.shards
     shaped_by = tuple(dict.fromkeys(name for shard in own for name in shard.rules))
     return RowDifference(kind, key, source, values, columns, times, rule, literals, row_hash, shaped_by)
+
+
+def _written_hash(look: KeyLook) -> str:
+    """Return the hash by which a row of a table without a key is written."""
+    return next((str(row.rest) for row, _ in (*look.source, *look.target)), look.key[0])

@@ -16,10 +16,12 @@ from typing import Any
 import MySQLdb
 
 from unshard.compare.executor.chunk import ChunkFinding
-from unshard.compare.executor.rows import asked_again
+from unshard.compare.executor.rows import asked_again, limit_lock_waits
+from unshard.compare.lock_patience import LockPatience
 from unshard.compare.ranges import Bound, KeyRange, bound_of, bound_statement
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.errors import UnshardError
+from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, Side, connect, rows, server_error
 
 FIRST_ROWS = 20_000
@@ -31,8 +33,6 @@ READING_WINS = 1.5
 """Least speed-up by which reading is chosen: it moves the rows over the network, and costs Spark more."""
 
 _MOST_RANGES = 100_000
-_LOCK_WAIT_SECONDS = 5
-"""Time limit of a query for a bound that waits for a table's lock. It is asked again, and the table left at last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class TableCutter:
 
     It asks the target for bounds, then the sources. A context manager: its connections are closed at the end. With
     `fixed_rows` all ranges have that size. `percent` of the ranges are compared, and the first one of each table. A
-    large table has at least `at_once` ranges, each of about `seconds`.
+    large table has at least `at_once` ranges, each of about `seconds`. With `locks` it waits for locked tables.
     """
 
     tables: Sequence[ComparedTable]
@@ -105,9 +105,11 @@ class TableCutter:
     percent: int = 100
     at_once: int = 1
     seconds: float = SECONDS
+    locks: LockPatience | None = None
     begun: dict[str, Bound | None] = field(default_factory=dict)
     paces: dict[str, ChunkPace] = field(default_factory=dict)
     faults: list[tuple[ComparedTable, UnshardError]] = field(default_factory=list)
+    _left: set[TableName] = field(default_factory=set)
     _busy: float = 0.0
     _open: dict[tuple[Side, Endpoint], Any] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -137,6 +139,10 @@ class TableCutter:
         taken, self._busy = self._busy, 0.0
         return taken
 
+    def leave(self, table: ComparedTable) -> None:
+        """Cut no further ranges of the table."""
+        self._left.add(table.name)
+
     def note(self, table: ComparedTable, finding: ChunkFinding) -> None:
         """Learn from a range that was compared."""
         if not self.fixed_rows:
@@ -156,6 +162,8 @@ class TableCutter:
             upper = self.next_bound(table, lower) if number < _MOST_RANGES - 1 else None
             if upper in seen:
                 upper = None
+            if table.name in self._left:
+                return
             part = KeyRange(lower, upper)
             yield CutChunk(table, part, lower is None or self._is_sampled(table, part))
             if upper is None:
@@ -175,7 +183,8 @@ class TableCutter:
         if not table.range_key:
             return None
         for shard in (first, *(one for one in (None, *table.shards) if one is not first)):
-            found = asked_again(partial(self._ask, table, shard, lower))
+            ask = partial(asked_again, partial(self._ask, table, shard, lower))
+            found = self.locks.call(ask) if self.locks is not None else ask()
             if found is not None:
                 return found
         return None
@@ -191,7 +200,9 @@ class TableCutter:
             found = rows(self._connection(endpoint, side), statement)
         except MySQLdb.Error as error:
             self._open.pop((side, endpoint), None)
-            raise server_error(error, endpoint, side, statement).at(table=str(table.name)) from error
+            name = table.name if shard is None else shard.table.name
+            source = shard.source if shard is not None else None
+            raise server_error(error, endpoint, side, statement).at(source=source, table=str(name)) from error
         if shard is not None:
             self._busy += time.monotonic() - begun
         if not found or None in found[0]:
@@ -203,7 +214,6 @@ class TableCutter:
             opened = connect(endpoint, side, patience_seconds=ROWS_SECONDS)
             self._stack.callback(opened.close)
             rows(opened, "SET @@session.sql_mode = ''")  # bounds are written with backslashes
-            if side == "source":
-                rows(opened, f"SET @@session.lock_wait_timeout = {_LOCK_WAIT_SECONDS}")
+            limit_lock_waits(opened)
             self._open[side, endpoint] = opened
         return self._open[side, endpoint]

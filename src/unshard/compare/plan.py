@@ -10,6 +10,7 @@ import MySQLdb
 
 from unshard.compare.executor.canonical import ValueForm, form_of, members_known
 from unshard.compare.executor.row_digest import server_side
+from unshard.compare.executor.rows import asked_again, limit_lock_waits
 from unshard.compare.ranges import in_order, is_text_mapped
 from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
@@ -163,6 +164,7 @@ class _Maker:
     faults: list[PlanFault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     generated: list[ComparedColumn] = field(default_factory=list)
+    own: list[Column] = field(default_factory=list)
 
     def make(self) -> ComparedTable:
         there = read_table(self.connection, self.name)
@@ -176,8 +178,7 @@ class _Maker:
         columns = tuple(self._columns(target, shards))
         names = [column.name for column in columns]
         key = self._key(target, names)
-        generated = self._generated(key)
-        read = [*names, *(column.name for column in generated)]
+        read = [*names, *(column.name for column in self.generated)]
         if self.wish.condition and any(shard.mapping for shard in shards):
             raise CompareError("COMPARE-009", Where(table=str(self.name)))
         ((estimate,),) = rows(self.connection, _ROWS, (self.name.schema, self.name.table))
@@ -192,7 +193,8 @@ class _Maker:
             tuple(_narrowed(shard, read) for shard in shards),
             self.wish.condition,
             max(int(estimate), sum(one.rows for one in self.found)),
-            generated,
+            tuple(self.generated),
+            tuple(self.own),
         )
         for shard in shards:
             _refuse_ids(shard)
@@ -252,6 +254,7 @@ class _Maker:
                 self._fault(CompareError("COMPARE-003", _place(shards[0]), values=values))
             elif len(lacking) == len(shards):
                 self._note(column, "is only in the target, and is not compared")
+                self.own += [column] * (not column.period)
             elif lacking:
                 values = {"column": column.name, "here": "missing", "there": column.definition}
                 self._fault(CompareError("COMPARE-003", _place(lacking[0]), values=values))
@@ -289,15 +292,7 @@ class _Maker:
             types = f"{sources[0].definition} in the source and {column.definition} in the target"
             self._note(column, f"is generated on both ends, as {types}, and is not compared")
         else:
-            self.generated.append(self._in_form(column, sources, form))
-
-    def _generated(self, key: Sequence[str]) -> tuple[ComparedColumn, ...]:
-        """Return the generated columns to compare: none without a key, where a row is known by what is written."""
-        if not key and self.generated:
-            names = ", ".join(column.name for column in self.generated)
-            self.notes.append(f"{self.name}: has no key, and its generated columns are not compared: {names}")
-            return ()
-        return tuple(self.generated)
+            self.generated.append(replace(self._in_form(column, sources, form), generated=True))
 
     def _note(self, column: Column, text: str) -> None:
         self.notes.append(f"{self.name}: column {column.name} {text}")
@@ -382,8 +377,13 @@ def _refuse_ids(shard: ComparedShard) -> None:
         return
     name = quote_name(mapping.source_column)
     beyond = f"SELECT {name} FROM {shard.table.name.quoted} WHERE {name} < 0 OR {name} > {ID_LIMIT} LIMIT 1"
-    with session(shard.endpoint, "source") as connection:
-        found = rows(connection, beyond)
+
+    def ask() -> list[tuple[Any, ...]]:
+        with session(shard.endpoint, "source") as connection:
+            limit_lock_waits(connection)
+            return rows(connection, beyond)
+
+    found = asked_again(ask)
     if found:
         values = {"column": mapping.source_column, "rule": mapping.rule, "value": found[0][0]}
         raise CompareError("COMPARE-011", _place(shard), values=values)

@@ -10,9 +10,14 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from unshard.compare.executor.repair import RepairOrder, repair_statements
+from unshard.compare.executor.repair import repair_statements
+from unshard.compare.executor.repair_rows import RepairOrder
+from unshard.compare.executor.rows import LOCKED
+from unshard.compare.executor.unique_values import UniqueValues, read_unique_values
+from unshard.compare.repair_steps import MENDED, orders_in_steps
 from unshard.compare.result import DIFFERENT, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, Where, disclose
@@ -21,8 +26,6 @@ from unshard.run_tasks import RunTasks
 KEYS_A_TASK = 200
 ROWS_A_TRANSACTION = 1_000
 UNSURE = "extra rows may be a source's in another spelling: it does not know the collation of the target's key"
-_MENDED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
-"""In the order of the file: a DELETE or UPDATE may free a unique value that an INSERT takes."""
 
 _PROLOGUE = (
     "SET NAMES utf8mb4;",
@@ -34,16 +37,31 @@ _PROLOGUE = (
 
 @dataclass(slots=True)
 class RepairedTable:
-    """The repair statements for one table, by the class of the difference, and notes on rows that have none."""
+    """The repair statements for one table, the number of rows that they repair, and notes on rows that have none.
+
+    The statements are in the order to run them; those of a part go into one transaction.
+    """
 
     table: str
-    statements: dict[RowClass, list[str]] = field(default_factory=dict)
+    parts: list[list[str]] = field(default_factory=list)
+    rows: Counter[RowClass] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
     @property
     def count(self) -> int:
         """Count of all statements."""
-        return sum(map(len, self.statements.values()))
+        return sum(map(len, self.parts))
+
+    def transactions(self) -> Iterator[list[str]]:
+        """Yield the statements of each transaction: about `ROWS_A_TRANSACTION`, and more only in one part."""
+        texts: list[str] = []
+        for part in self.parts:
+            if texts and len(texts) + len(part) > ROWS_A_TRANSACTION:
+                yield texts
+                texts = []
+            texts = [*texts, *part]
+        if texts:
+            yield texts
 
 
 def repairs(
@@ -74,27 +92,37 @@ def _of_table(
     if not one.key:
         found.notes.append("the table has no key that names a row: no statements")
         return found
-    rows = tuple((diff.literals, diff.kind) for diff in one.differences if diff.kind in _MENDED)
+    rows = tuple((diff.literals, diff.kind) for diff in one.differences if diff.kind in MENDED)
     moved = unsure = 0
-    for outcome in run(
-        [pickle.dumps(RepairOrder(table, rows[at : at + KEYS_A_TASK])) for at in range(0, len(rows), KEYS_A_TASK)],
-        repair_statements,
-    ):
-        told = disclose(outcome)
+    try:
+        orders = orders_in_steps(table, rows, KEYS_A_TASK, partial(_values, run))
+        outcomes = run([pickle.dumps(order) for order in orders], repair_statements)
+        answers = [disclose(outcome) for outcome in outcomes]
+    except CompareError as error:
+        if error.code != LOCKED:
+            raise
+        found.notes.append(f"no statements: {error.message}")
+        return found
+    for told in answers:
         moved += told["moved"]
         unsure += told["unsure"]
-        for kind, text in told["statements"]:
-            found.statements.setdefault(RowClass(kind), []).append(text)
+        found.parts.append(told["statements"])
+        found.rows.update(map(RowClass, told["rows"]))
     found.notes.extend(_left_out(one, len(rows), moved))
     if unsure:
         found.notes.append(f"{unsure:,} {UNSURE}: no statements for them")
     return found
 
 
+def _values(run: RunTasks, orders: Sequence[RepairOrder]) -> Iterator[list[UniqueValues]]:
+    for outcome in run([pickle.dumps(order) for order in orders], read_unique_values):
+        yield [UniqueValues.from_dict(form) for form in disclose(outcome)]
+
+
 def _left_out(one: TableOutcome, taken: int, moved: int) -> Iterator[str]:
     if moved:
         yield f"{moved:,} rows have changed since they were compared: no statements for them"
-    more = sum(one.classes[kind] for kind in _MENDED) - taken + one.beyond
+    more = sum(one.classes[kind] for kind in MENDED) - taken + one.beyond
     if more:
         yield f"{more:,} more rows differ, and their statements are not in the file: give a higher --limit"
     if one.classes[RowClass.COLLISION]:
@@ -129,13 +157,11 @@ def _lines(found: Sequence[RepairedTable], places: Sequence[SourcePlace]) -> Ite
         yield f"-- source {place.source}: binlog at {place.end or 'unknown'}, target has {place.applied or 'unknown'}"
     yield from _PROLOGUE
     for one in found:
-        counts = Counter({kind: len(texts) for kind, texts in one.statements.items()})
         yield ""
-        yield f"-- {one.table}: " + ", ".join(f"{counts[kind]:,} {kind.value}" for kind in _MENDED)
+        yield f"-- {one.table}: " + ", ".join(f"{one.rows[kind]:,} {kind.value}" for kind in MENDED)
         for note in one.notes:
             yield f"-- {one.table}: {note}"
-        texts = [text for kind in _MENDED for text in one.statements.get(kind, ())]
-        for start in range(0, len(texts), ROWS_A_TRANSACTION):
+        for texts in one.transactions():
             yield "BEGIN;"
-            yield from texts[start : start + ROWS_A_TRANSACTION]
+            yield from texts
             yield "COMMIT;"

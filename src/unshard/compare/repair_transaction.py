@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import MySQLdb
@@ -14,6 +14,7 @@ from unshard.compare.executor.keys import Key
 from unshard.compare.executor.repair import RowRepair
 from unshard.compare.executor.rows import SideConnections
 from unshard.compare.places import LogPlace, SourceWatch
+from unshard.compare.repair_steps import MENDED
 from unshard.compare.result import RowClass
 from unshard.crash_point import reach
 from unshard.mysql.failures import ends_connection, is_transient
@@ -25,9 +26,6 @@ from unshard.target.writer import CUT, ServerAnswer, query
 
 LOCK_WAIT_SECONDS = 2
 """Seconds that a statement waits for a lock of another session, while the rows of the sources are locked."""
-
-REPAIRED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
-"""In this order: a DELETE or UPDATE may free a unique value that an INSERT takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,9 @@ class RefusedRow:
 class RepairTransaction:
     """One transaction of a repair. It may run twice: its receipt shows whether it was committed.
 
-    `held` are the connections that hold the locks in the sources, until the time `until`.
+    `held` are the connections that hold the locks in the sources, until the time `until`. `checks` is the value of
+    `foreign_key_checks` in the task's sessions; a row that is deleted to be inserted again is not checked, so that its
+    DELETE takes no rows of other tables with it.
     """
 
     meta: MetaTables
@@ -62,10 +62,13 @@ class RepairTransaction:
     watches: tuple[SourceWatch, ...]
     held: SideConnections
     until: float
+    checks: str = "0"
 
     def run(self, connection: Any) -> WrittenRows | NoTurn | RefusedRow:
         """Run the transaction. Return the rows written, by class, or why nothing was. Raises MySQLdb.Error."""
-        connection.query(f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}".encode())
+        checks = "0" if any(one.delete for one in self.repairs) else self.checks
+        session = f"innodb_lock_wait_timeout = {LOCK_WAIT_SECONDS}, foreign_key_checks = {checks}"
+        connection.query(f"SET SESSION {session}".encode())
         connection.query(BEGIN)
         with connection.cursor() as cursor:
             done = self._within(cursor)
@@ -84,17 +87,18 @@ class RepairTransaction:
         earlier = receipt_of(cursor, self.meta, self.identity, self.number)
         if earlier is not None:
             counts = (earlier.deleted, earlier.updated, earlier.inserted)
-            return WrittenRows(Counter(dict(zip(REPAIRED, counts, strict=True))), earlier=True)
+            return WrittenRows(Counter(dict(zip(MENDED, counts, strict=True))), earlier=True)
         written: Counter[RowClass] = Counter()
-        for one in self.repairs:
+        for one in (*(_deleted(one) for one in self.repairs if one.delete), *self.repairs):
             if time.monotonic() >= self.until:
                 return NoTurn("target", "the rows were not written in time")
             answer = _run(cursor.connection, one)
             if answer:
                 return RefusedRow(one.key, answer)
+        for one in self.repairs:
             written[one.kind] += one.rows
         places = {source: place_text(place) for source, place in self.places.items()}
-        deleted, updated, inserted = (written[kind] for kind in REPAIRED)
+        deleted, updated, inserted = (written[kind] for kind in MENDED)
         receipt = RepairReceipt(self.identity, self.number, self.table, places, inserted, updated, deleted)
         write_receipt(cursor, self.meta, receipt)
         return WrittenRows(written)
@@ -116,6 +120,10 @@ class RepairTransaction:
             if watch.side.endpoint in lost:
                 return NoTurn(watch.side.source, f"the locks of its rows are lost: {lost[watch.side.endpoint]}")
         return None
+
+
+def _deleted(one: RowRepair) -> RowRepair:
+    return replace(one, statement=one.delete, error_values=frozenset())
 
 
 def _run(connection: Any, one: RowRepair) -> str:

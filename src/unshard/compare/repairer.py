@@ -29,24 +29,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from unshard.compare.executor.keys import Key
-from unshard.compare.executor.repair import (
-    RepairOrder,
-    SourceRows,
-    keys_to_ask,
-    read_sources,
-    repairs_of,
-)
-from unshard.compare.executor.rows import SideConnections
+from unshard.compare.executor.repair import repairs_of
+from unshard.compare.executor.repair_rows import RepairOrder, SourceRows, keys_to_ask, read_sources
+from unshard.compare.executor.rows import SideConnections, asked_again
+from unshard.compare.executor.unique_values import UniqueValues, unique_values
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.repair import UNSURE
-from unshard.compare.repair_transaction import REPAIRED, RefusedRow, RepairTransaction, place_text
+from unshard.compare.repair_steps import MENDED, orders_in_steps
+from unshard.compare.repair_transaction import RefusedRow, RepairTransaction, place_text
 from unshard.compare.result import ComparisonOutcome, RowClass, TableOutcome
 from unshard.compare.tables import ComparedTable
-from unshard.errors import CompareError, SourceError, UnshardError, Where
+from unshard.errors import CompareError, SourceError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.mysql.connection import Endpoint, session
 from unshard.target.meta import MetaTables
@@ -84,7 +82,7 @@ class RepairedRows:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
-        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in REPAIRED)
+        counts = ", ".join(f"{self.written[kind]:,} {kind.value}" for kind in MENDED)
         yield f"{self.table}: repaired {counts}"
         if self.moved:
             yield f"{self.table}: {self.moved:,} rows are in another state now than they were compared in: not written"
@@ -107,6 +105,11 @@ class Repairer:
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
 
+    @property
+    def checks(self) -> str:
+        """The value of `foreign_key_checks` in the task's sessions on the target."""
+        return dict(self.target.session).get("foreign_key_checks", "0")
+
     def repair(self, found: ComparisonOutcome, tables: Mapping[str, ComparedTable]) -> list[RepairedRows]:
         """Repair what was found, table by table. `tables`: by name, those of which all columns are compared.
 
@@ -121,15 +124,16 @@ class Repairer:
         kept = KeptWriter(self.target, _SLOT)
         try:
             for one in found.tables:
-                orders = orders_of(one, tables.get(str(one.name)))
-                if not orders or self.stopped():
+                table = tables.get(str(one.name))
+                rows = _rows_to_repair(one, table)
+                if table is None or not rows or self.stopped():
                     continue
-                work = _TableRepair(self, kept, identity, RepairedRows(str(one.name)), self._watches(orders[0].table))
+                work = _TableRepair(self, kept, identity, RepairedRows(str(one.name)), self._watches(table))
                 open_copies = [watch.side.source for watch in work.watches if not copied[watch.side.source]]
                 if open_copies:
                     fault = f"{open_copies[0]}: its copy is not done"
                     work.result.error = CompareError("COMPARE-013", work.where, values={"fault": fault})
-                    orders = []
+                orders = work.orders(table, rows) if not open_copies else []
                 for order in orders:
                     number += 1
                     if not work.repair(order, number) or self.stopped():
@@ -163,18 +167,28 @@ def not_repaired(one: TableOutcome, table: ComparedTable | None) -> Iterator[str
         yield f"{one.name}: {open_rows:,} rows are in flight or unclear: not repaired"
 
 
-def orders_of(one: TableOutcome, table: ComparedTable | None) -> list[RepairOrder]:
-    """Return orders for the rows that can be repaired; none for a table that was not compared as a whole."""
+def _rows_to_repair(one: TableOutcome, table: ComparedTable | None) -> list[tuple[Key, RowClass]]:
+    """Return the rows that can be repaired; none of a table that was not compared as a whole."""
     if table is None or one.errors:
         return []
-    rows = [
-        (diff.literals or (diff.row_hash,), diff.kind)
-        for kind in REPAIRED
-        for diff in one.differences
-        if diff.kind is kind and (diff.literals or diff.row_hash)
+    if not table.key:
+        surplus = one.surplus_by_hash()
+        known = {diff.row_hash for diff in one.differences if diff.kind in MENDED}
+        signs = ((RowClass.EXTRA, -1), (RowClass.MISSING, 1))
+        return [((row,), kind) for kind, sign in signs for row in sorted(known) if surplus[row] * sign > 0]
+    return [
+        (diff.literals, diff.kind) for kind in MENDED for diff in one.differences if diff.kind is kind and diff.literals
     ]
-    size = ROWS_AT_ONCE if table.key else max(len(rows), 1)
-    return [RepairOrder(table, tuple(rows[at : at + size])) for at in range(0, len(rows), size)]
+
+
+def _no_turn(error: UnshardError, table: ComparedTable) -> NoTurn:
+    end = table.shards[0].source if isinstance(error, SourceError) else "target"
+    return NoTurn(error.where.source or end, str(error.cause or error.message))
+
+
+def _values(orders: Sequence[RepairOrder]) -> Iterator[list[UniqueValues]]:
+    for order in orders:
+        yield asked_again(partial(unique_values, order))
 
 
 @dataclass(slots=True)
@@ -192,6 +206,16 @@ class _TableRepair:
     watches: tuple[SourceWatch, ...]
     refused: dict[Key, str] = field(default_factory=dict)
     tried: int = 0
+
+    def orders(self, table: ComparedTable, rows: Sequence[tuple[Key, RowClass]]) -> list[RepairOrder]:
+        """Return the orders for these rows. None after an error, which is in the result then."""
+        if not table.key:
+            return [RepairOrder(table, tuple(rows))]
+        try:
+            return orders_in_steps(table, rows, ROWS_AT_ONCE, _values)
+        except UnshardError as error:
+            self.result.error = error
+            return []
 
     def repair(self, order: RepairOrder, number: int) -> bool:
         """Repair these rows, waiting for a turn. False where it is no use to go on with this table."""
@@ -219,13 +243,12 @@ class _TableRepair:
 
     def _attempt(self, order: RepairOrder, number: int) -> NoTurn | None:
         """Repair the rows under locks in the sources. Return None, or why it was not their turn."""
-        asked = keys_to_ask(order)
         with closing(SideConnections(snapshot=False)) as held:
             try:
-                rows = read_sources(order, asked, held, locking=True)
-            except SourceError as error:
-                if error.retryable:  # a writer has one of the rows for long, or the locks cross those of a writer
-                    return NoTurn(order.table.shards[0].source, str(error.cause or error.message))
+                rows = read_sources(order, keys_to_ask(order), held, locking=True)
+            except (SourceError, TargetError) as error:
+                if error.retryable:  # somebody has the table or a row for long, or the locks cross those of a writer
+                    return _no_turn(error, order.table)
                 raise
             until = time.monotonic() + HOLD_SECONDS
             places = newest_places(self.watches)
@@ -251,12 +274,17 @@ class _TableRepair:
     ) -> NoTurn | None:
         """Write the rows that differ still. Writers of the sources wait meanwhile, so a failure ends the attempt."""
         with closing(SideConnections()) as seen:
-            repairs = repairs_of(order, rows, seen)
+            try:
+                repairs = repairs_of(order, rows, seen)
+            except TargetError as error:
+                if error.retryable:
+                    return _no_turn(error, order.table)
+                raise
         while True:
             left = [one for one in repairs if one.key not in self.refused]
             table = str(order.table.name)
             transaction = RepairTransaction(
-                self.all.meta, self.identity, number, table, left, places, self.watches, held, until
+                self.all.meta, self.identity, number, table, left, places, self.watches, held, until, self.all.checks
             )
             try:
                 done = on_target(self.kept, transaction.run, self.where, _ONCE, schema=self.all.meta.schema)

@@ -72,7 +72,7 @@ class RowDifference:
 
     `columns` are the columns that differ. `times` is how often the row is there on either side, for a table without a
     key. `rule` names the rule that may have caused an UNCLEAR difference. `literals` are the values of the key as SQL
-    literals; for a table without a key, whose rows are distinguished by it, `row_hash` is the hash of the row.
+    literals; for a table without a key, `row_hash` is the hash of the row's columns but those that both ends compute.
 
     `shaped_by` are the task's rules that shape rows of its source tables. `last_change` is that of the row; where it is
     not known, `change_note` says why.
@@ -134,6 +134,34 @@ class TableOutcome:
     def of(cls, table: ComparedTable) -> TableOutcome:
         """Return an outcome without results yet."""
         return cls(table.name, tuple(shard.name for shard in table.shards), table.key)
+
+    def add_error(self, error: UnshardError) -> None:
+        """Add an error, unless it says what another one says."""
+        if not any(str(known) == str(error) for known in self.errors):
+            self.errors.append(error)
+
+    def surplus_by_hash(self) -> Counter[str]:
+        """Return, of a table without a key, how many more rows with a hash the sources have than the target.
+
+        It is 0 for rows that differ only in columns that both ends compute.
+        """
+        found: Counter[str] = Counter()
+        for one in self.differences:
+            found[one.row_hash] += one.times[0] - one.times[1]
+        return found
+
+    def computed_otherwise(self, generated: frozenset[str]) -> frozenset[str]:
+        """Return those of the `generated` columns in which alone rows differ that are equal in all others."""
+        if self.key:
+            changed = (one for one in self.differences if one.kind is RowClass.CHANGED)
+            return frozenset(name for one in changed if generated.issuperset(one.columns) for name in one.columns)
+        ours = {one.row_hash: one.source[0][1] for one in self.differences if one.kind is RowClass.MISSING}
+        pairs = (
+            (ours[one.row_hash], one.target)
+            for one in self.differences
+            if one.kind is RowClass.EXTRA and one.row_hash in ours and one.target is not None
+        )
+        return frozenset(name for here, there in pairs for name in generated if here[name] != there[name])
 
     @property
     def verdict(self) -> CompareVerdict:

@@ -12,15 +12,16 @@ from threading import Event
 
 from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.executor.rows import LOCKED
+from unshard.compare.lock_patience import LockPatience
 from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, WayOfTable
 from unshard.compare.places import LogPlace, SourceWatch
 from unshard.compare.plan import ComparisonPlan
 from unshard.compare.progress_file import ProgressFile, fingerprint_of
-from unshard.compare.result import CompareVerdict, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
+from unshard.compare.result import CompareVerdict, ComparisonOutcome, SourcePlace, TableOutcome
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
 from unshard.errors import CompareError, UnshardError, Where, disclose
-from unshard.run_tasks import RunTasks
 
 TELL_SECONDS = 5.0
 WAVES_A_SLOT = 2
@@ -54,13 +55,13 @@ class CompareSettings:
 class TableComparison:
     """The comparison of all tables of a plan.
 
-    `run` runs Spark tasks, `slots` at once; `tell` takes lines of progress.
+    `run` runs Spark tasks, `slots` at once, and waits for tables that are locked; `tell` takes lines of progress.
     """
 
     plan: ComparisonPlan
     settings: CompareSettings
     watches: Sequence[SourceWatch]
-    run: RunTasks
+    run: LockPatience
     slots: int
     tell: Callable[[str], None]
     stop: Event = field(default_factory=Event)
@@ -94,11 +95,11 @@ class TableComparison:
         with ProgressFile(self.settings.state, fingerprint) as progress:
             seconds = LIMITED_SECONDS if self._load.limited else SECONDS
             most = self.slots * WAVES_A_SLOT
-            cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds)
+            cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds, self.run)
             with cutter:
                 self._waves(cutter, progress)
             for table, error in cutter.faults:
-                self._chased[str(table.name)].outcome.errors.append(error)
+                self._chased[str(table.name)].outcome.add_error(error)
             self._chase(errors)
             if self._whole and all(one.outcome.complete for one in self._chased.values()):
                 progress.remove()
@@ -115,13 +116,8 @@ class TableComparison:
     def _unlike_expressions(self) -> Iterator[str]:
         """Yield the tables with rows that differ only in columns that both ends compute."""
         for table in self.plan.tables:
-            names = {column.name for column in table.generated}
-            alone = {
-                name
-                for one in self._chased[str(table.name)].outcome.differences
-                if one.kind is RowClass.CHANGED and names.issuperset(one.columns)
-                for name in one.columns
-            }
+            names = frozenset(column.name for column in table.generated)
+            alone = self._chased[str(table.name)].outcome.computed_otherwise(names)
             if alone:
                 yield (
                     f"{table.name}: rows differ only in generated columns ({', '.join(sorted(alone))}), which no repair"
@@ -191,8 +187,10 @@ class TableComparison:
                 try:
                     finding = ChunkFinding.from_dict(disclose(found[id(one)]))
                 except UnshardError as error:
-                    chased.outcome.errors.append(error)
+                    chased.outcome.add_error(error)
                     self._whole = False
+                    if error.code == LOCKED:
+                        cutter.leave(one.table)
                     continue
                 busy += finding.source_seconds
                 self._note(chased, finding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unshard.compare.executor.canonical import ValueForm
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant
@@ -16,12 +16,13 @@ from unshard.transform.row_filter import RowFilter
 class ComparedColumn:
     """A compared column of the target.
 
-    `server_side`: all servers print its values alike, so they may compute checksums.
+    `server_side`: all servers print its values alike, so they may compute checksums. `generated`: each end computes it.
     """
 
     name: str
     form: ValueForm
     server_side: bool
+    generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class ComparedTable:
     `key` are the columns that identify a row; without any, rows are compared as a multiset. `range_key` are the leading
     columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
     (`--where`). `generated` are columns that every end computes: they are compared by `with_generated`, and never
-    written.
+    written. `own` are columns that only the target has, and that it does not compute.
     """
 
     name: TableName
@@ -69,6 +70,24 @@ class ComparedTable:
     condition: str = ""
     rows_estimate: int = 0
     generated: tuple[ComparedColumn, ...] = ()
+    own: tuple[Column, ...] = ()
+
+    @property
+    def further_keys(self) -> tuple[Index, ...]:
+        """The unique keys, beside that of the rows, in which two rows of the target could hold each other's values.
+
+        Those over a column that is not compared are not among them, as its values are not known.
+        """
+        known = {column.name.lower() for column in (*self.columns, *self.generated)}
+        key = {name.lower() for name in self.key}
+        columns = ((index, {name.lower() for name in index.columns}) for index in self.read.unique_keys)
+        return tuple(index for index, names in columns if names <= known and not key <= names) if key else ()
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """The columns outside of the key; those that are written, of a table without a key."""
+        key = frozenset(self.key)
+        return tuple(c.name for c in self.columns if (c.name not in key if key else not c.generated))
 
     def with_generated(self) -> ComparedTable:
         """Return the table with the generated columns among the compared ones."""

@@ -120,4 +120,11 @@ COMPARE: dict[str, CatalogueEntry] = {
         " choose; where the server does not know the xid, end the connection that prepared it first. Then run the same"
         " command again",
     ),
+    "COMPARE-026": CatalogueEntry(
+        "the {end} {server} has {table} locked, and its rows could not be read for {seconds} s",
+        "on that server SHOW FULL PROCESSLIST shows who holds the lock: a session after LOCK TABLES, or an ALTER TABLE,"
+        " for which readers wait also while it waits itself, as for a transaction that is left open. Let it end, or end"
+        " it by KILL, and compare again; the other tables were compared",
+        retryable=True,
+    ),
 }

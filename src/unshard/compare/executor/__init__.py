@@ -10,4 +10,6 @@
 | `canonical` | the canonical form of a column's values |
 | `row_digest` | digests of rows, which a server sums up |
 | `repair` | statements that make rows of the target equal to those of the sources |
+| `repair_rows` | the rows of both ends that these statements are made of |
+| `unique_values` | the values of such rows in further unique keys |
 """

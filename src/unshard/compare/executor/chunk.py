@@ -210,7 +210,7 @@ class _Chunk:
         total = Digest()
         for shard, condition in shards:
             begun = time.monotonic()
-            found = self._digest(endpoint, "source", shard.read, condition)
+            found = self._digest(endpoint, "source", shard.read, condition, shard.source)
             self._note_busy(endpoint, begun)
             if found is None:
                 return None
@@ -221,13 +221,15 @@ class _Chunk:
     def _note_busy(self, endpoint: Endpoint, begun: float) -> None:
         self.busy[endpoint] = self.busy.get(endpoint, 0.0) + time.monotonic() - begun
 
-    def _digest(self, endpoint: Endpoint, side: Side, read: Table, condition: str) -> Digest | None:
+    def _digest(
+        self, endpoint: Endpoint, side: Side, read: Table, condition: str, source: str | None = None
+    ) -> Digest | None:
         statement = digest_sql(read, [column.name for column in self.order.table.columns], condition)
         connection = self.connections.get(endpoint, side)
         try:
             (row,) = rows(connection, statement)
         except MySQLdb.Error as error:
-            raise server_error(error, endpoint, side, statement).at(table=str(read.name)) from error
+            raise server_error(error, endpoint, side, statement).at(source=source, table=str(read.name)) from error
         return digest_of(row)
 
     def _shards(self) -> Iterator[tuple[ComparedShard, str]]:

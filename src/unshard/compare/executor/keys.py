@@ -75,6 +75,22 @@ def _weights(table: ComparedTable, keys: Sequence[Key]) -> dict[Key, Key]:
     return found
 
 
+def weights_of_values(
+    connections: SideConnections, table: ComparedTable, values: Sequence[tuple[tuple[Column, int], str]]
+) -> dict[tuple[tuple[Column, int], str], str]:
+    """Return the weight of each value, a literal, in a column of the target or the prefix of that length; 0: all of it.
+
+    Weights are equal for values that the target takes for one, and few others. Raises TargetError.
+    """
+    found = {}
+    for start in range(0, len(values), _WEIGHED_AT_ONCE):
+        some = values[start : start + _WEIGHED_AT_ONCE]
+        texts = [(column, f"LEFT({text}, {size})" if size else text) for (column, size), text in some]
+        listed = " UNION ALL ".join(f"SELECT {number}, {_weight(*one)}" for number, one in enumerate(texts))
+        found.update({some[int(number)]: str(weight) for number, weight in _ask_target(connections, table, listed)})
+    return found
+
+
 def _weight(column: Column, text: str) -> str:
     """Return the expression for a value's weight. Blanks at the end count for some collations only, so not here."""
     if not column.text_with_collation:

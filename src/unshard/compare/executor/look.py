@@ -57,9 +57,10 @@ class LookOrder:
 class SeenRow:
     """A row as it was read under one key. `shard` is the number of its source table, None on the target.
 
-    `digest` is the hash of all columns, `rest` of those outside of the key, `each` has a hash for each column. `values`
-    are texts, None for NULL. A row that is not to be shown has neither `each` nor `values`. `left_out` names the rule
-    of the task that leaves the INSERT of this row out, "" for none.
+    `digest` is the hash of all columns, `rest` of those outside of the key, and of those that are written where there
+    is no key. `each` has a hash for each column. `values` are texts, None for NULL. A row that is not to be shown has
+    neither `each` nor `values`. `left_out` names the rule of the task that leaves the INSERT of this row out, "" for
+    none.
     """
 
     digest: int
@@ -216,7 +217,9 @@ class _Look:
                     rules = [rule or ("" if there else "where") for rule, there in zip(rules, inside, strict=True)]
                 self._add(self._source, mapped, number, rules)
         except MySQLdb.Error as error:
-            raise server_error(error, shard.endpoint, "source", "reading a table") from error
+            raise server_error(error, shard.endpoint, "source", "reading a table").at(
+                source=shard.source, table=str(shard.table.name)
+            ) from error
         except UnshardError as error:
             raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
@@ -249,8 +252,7 @@ def _left_out(shard: ComparedShard, batch: pa.RecordBatch) -> list[str]:
 
 def _seen(batch: pa.RecordBatch, order: LookOrder, shard: int | None, left_out: Sequence[str]) -> Iterator[SeenRow]:
     names = [column.name for column in order.table.columns]
-    rest = [name for name in names if name not in order.table.key]
-    digests, rests = row_hashes(batch).tolist(), row_hashes(batch, rest).tolist()
+    digests, rests = row_hashes(batch).tolist(), row_hashes(batch, order.table.rest).tolist()
     if not order.shown:
         for digest, its, rule in zip(digests, rests, left_out, strict=True):
             yield SeenRow(digest, its, (), {}, shard, rule)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import MySQLdb
@@ -14,7 +15,7 @@ import pyarrow as pa
 from unshard.compare.executor.canonical import canonical
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.dump.read import read_rows
-from unshard.errors import UnshardError
+from unshard.errors import CompareError, SourceError, TargetError, UnshardError, Where, is_retryable
 from unshard.kernels.literals import hash_of, render
 from unshard.mysql.connection import READ_SECONDS, Endpoint, Side, connect, server_error
 from unshard.retry import rest, retrying
@@ -31,6 +32,12 @@ T = TypeVar("T")
 LOCK_WAIT_SECONDS = 3
 """Time limit of a locking read that waits for a writer; it may have locked other rows already."""
 
+TABLE_LOCK_SECONDS = 3
+"""Time limit of a statement that waits for a lock on its table: LOCK TABLES, or an ALTER TABLE."""
+
+LOCKED = "COMPARE-026"
+_LOCK_WAIT_OVER = frozenset({1205, 8020})
+
 _TIMES = (
     "max_statement_time",
     "max_execution_time",
@@ -46,10 +53,41 @@ _CLOSED = "SET @@session.sql_mode = '', @@session.time_zone = '+00:00'"
 def asked_again(operation: Callable[[], T]) -> T:
     """Return the operation's result. It is tried again for PATIENCE_SECONDS where a server is out of reach or busy.
 
-    Raises what the last attempt raised.
+    Raises what the last attempt raised, and CompareError COMPARE-026 at once where a table is locked.
     """
     attempts = int(PATIENCE_SECONDS / _PAUSE_SECONDS)
-    return retrying(operation, attempts=attempts, pause=lambda _: rest(_PAUSE_SECONDS))
+    return retrying(partial(_unless_locked, operation), _again, attempts, lambda _: rest(_PAUSE_SECONDS))
+
+
+def _again(error: Exception) -> bool:
+    return is_retryable(error) and not (isinstance(error, UnshardError) and error.code == LOCKED)
+
+
+def _unless_locked(operation: Callable[[], T]) -> T:
+    try:
+        return operation()
+    except (SourceError, TargetError) as error:
+        met = error.__cause__
+        if not isinstance(met, MySQLdb.Error) or met.args[0] not in _LOCK_WAIT_OVER:
+            raise
+        end: Side = "source" if isinstance(error, SourceError) else "target"
+        server = f"{error.values['host']}:{error.values['port']}"
+        raise locked_error(end, server, error.where, error.cause) from error
+
+
+def locked_error(end: Side, server: str, where: Where, cause: str) -> CompareError:
+    """Return the error of a table that is locked for longer than a statement waits."""
+    values = {"end": end, "server": server, "table": where.table or "a table", "seconds": TABLE_LOCK_SECONDS}
+    return CompareError(LOCKED, where, cause, values)
+
+
+def limit_lock_waits(connection: Any) -> None:
+    """Let statements of a connection wait for the lock of a table for no longer than TABLE_LOCK_SECONDS."""
+    try:
+        ask(connection, f"SET SESSION lock_wait_timeout = {TABLE_LOCK_SECONDS}")
+    except MySQLdb.Error as error:
+        if error.args[0] != _UNKNOWN_VARIABLE:
+            raise
 
 
 @dataclass(slots=True)
@@ -70,6 +108,7 @@ class SideConnections:
             try:
                 found = open_reader(endpoint, text=False) if side == "source" else open_target_reader(endpoint)
                 self._stack.callback(found.close)
+                limit_lock_waits(found)
                 if self.snapshot:
                     start_snapshot(found)
                 else:
