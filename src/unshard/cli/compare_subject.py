@@ -107,7 +107,7 @@ class CompareSubject:
         sql = sql or self.sql
         if sql is None or stop.is_set():
             return found
-        return self._with_statements(found, plan, sql, partial(run_tasks, spark))
+        return self._with_statements(found, plan, sql, LockPatience(partial(run_tasks, spark), tell, stop.is_set))
 
     def _compared(
         self,
