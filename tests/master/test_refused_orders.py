@@ -78,6 +78,7 @@ def test_a_password_that_is_not_on_the_worker(tmp_path: Path) -> None:
         (short,) = master.query_status(QueryStatus())["tasks"]
         assert short["taskStatus"].startswith("Error - Worker w1 can't serve source s1.")
         (whole,) = master.query_status(QueryStatus(name="t"))["sources"]
+        assert whole["sourceStatus"]["service"] == "Refused"
         (error,) = whole["sourceStatus"]["result"]["errors"]
         assert str(secret) in error["Message"] + error["RawCause"]
         assert master.list_member(ListMember(worker=True))["result"]
