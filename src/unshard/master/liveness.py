@@ -88,6 +88,11 @@ class Liveness:
                 return frozenset()
             return self._presumed - self._beats.keys()
 
+    def presumed_seconds(self) -> float:
+        """Return for how long `presumed` gives time yet, at least 0."""
+        with self._bell:
+            return max(0.0, self._presumed_until - self._monotonic())
+
     def beat_of(self, worker: str) -> Heartbeat | None:
         """Return the worker's last heartbeat, however old; None where there is none."""
         with self._bell:

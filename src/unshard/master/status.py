@@ -66,8 +66,10 @@ class Statuses:
     def reports(self, sources: Sequence[str], task: str | None, *, asks: bool = False) -> dict[str, SourceReport]:
         """Return the report of each source, asked of all workers at once; without an answer, what is on record.
 
-        `asks`: by `WorkerLink.fresh_report`.
+        `asks`: by `WorkerLink.fresh_report`, after a wait for the first beats where the leader has just changed.
         """
+        if asks:
+            self._cluster.await_beats(sources)
         state = self._cluster.state
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             told = pool.map(lambda name: self._report(state, name, task, asks=asks), sources)
@@ -77,27 +79,27 @@ class Statuses:
         """Return the progress of the copy by table, from the worker of the source. Raises its error, or CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).copy_progress(task, life, since, ASK_SECONDS)
 
     def history(self, source: str) -> FigureHistory:
         """Return what the source's worker has kept of the figures. Raises its error, or ClusterError CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).history(ASK_SECONDS)
 
     def log_tail(self, source: str, life: str, after: int) -> LogTail:
         """Return the newest lines of the log of the source's worker. Raises its error, or ClusterError CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).log_tail(life, after, ASK_SECONDS)
 
     def _report(self, state: State, source: str, task: str | None, *, asks: bool) -> SourceReport:
         bound = self._cluster.serving(source)
         if bound is None:
-            return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
+            return _recorded(state, source, task, self._cluster.unserved(source))
         try:
             link = self._cluster.link(bound.worker)
             found = link.fresh_report(task, ASK_SECONDS) if asks else link.report(task, ASK_SECONDS)
