@@ -14,6 +14,7 @@ from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
 from unshard.master.liveness import Liveness
+from unshard.master.refusals import Refusals
 from unshard.master.scheduler import seat
 from unshard.master.state import Bound, State
 from unshard.master.store import Store, Writing
@@ -40,6 +41,7 @@ class Cluster:
 
     def __init__(self, store: Store, election: Election, liveness: Liveness, links: Links) -> None:
         self.store, self.election, self.liveness, self.links = store, election, liveness, links
+        self.refusals = Refusals()
         self._state = State()
         self._loaded = (0, 0)
         self._fresh = True
@@ -105,7 +107,8 @@ class Cluster:
     def seat(self) -> None:
         """Assign sources to workers, where anything has changed, and wake the workers that are concerned."""
         with self._lock:
-            wanted = seat(self.state, self.liveness.online(), self.liveness.presumed())
+            refused = {name: self.refusals.of(row).keys() for name, row in self.state.sources.items()}
+            wanted = seat(self.state, self.liveness.online(), self.liveness.presumed(), refused)
             if not wanted:
                 return
             lost = [self._state.bounds[source] for source in wanted.unbind]

@@ -10,6 +10,7 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.log import level, set_level
 from unshard.master.cluster import SPARE_BEAT_SECONDS, Cluster
 from unshard.master.orders import unread
+from unshard.master.settle import refusals_of
 from unshard.master.state import WorkerRow
 
 LevelOf = Callable[[str, str], str]
@@ -90,12 +91,13 @@ class Members:
         return plain(members=members)
 
     def _told(self, worker: str, source: str) -> dict[str, str]:
-        """Return the `msg` of a worker in an answer: why it can't get its source's orders, or was not heard yet.
+        """Return the `msg` of a worker in an answer; {} for none.
 
-        {} for none.
+        It is why the worker can't get its source's orders, was not heard yet, or could not serve a source.
         """
         faults = [*unread(self._cluster.state, [source], ()), *self._cluster.silence(worker)]
-        return {"msg": "\n".join(map(str, faults))} if faults else {}
+        told = [*map(str, faults), *refusals_of(self._cluster, worker)]
+        return {"msg": "\n".join(told)} if told else {}
 
     def log_level(self, request: LogLevel, level_of: LevelOf | None) -> Answer:
         """Set or show the log level of members: all that are alive, or those named. Raises ClusterError CLUSTER-019."""

@@ -14,7 +14,7 @@ from unshard.master.cluster import SPARE_BEAT_SECONDS, Cluster
 from unshard.master.orders import unread
 from unshard.master.passwords import kept
 from unshard.master.scheduler import worker_fault
-from unshard.master.settle import WAIT_SECONDS, refused, settle
+from unshard.master.settle import WAIT_SECONDS, refused, refused_by, settle
 from unshard.master.state import SourceRow, State, known
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
@@ -122,4 +122,5 @@ class Sources:
         worker = self._cluster.state.worker_of(name)
         faults = [str(error) for error in unread(self._cluster.state, [name], ())]
         faults = faults or [why for why in [refused(self._cluster, name)] if why]
+        faults += refused_by(self._cluster, name, but=worker)
         return of_source(name, worker, "\n".join(faults or ([] if worker else [_NO_WORKER])))
