@@ -15,6 +15,7 @@ from unshard.api.verbs import ListMember, OperateSource, TransferSource
 from unshard.errors import ClusterError
 from unshard.master import handover
 from unshard.master.handover import hand_over
+from unshard.master.status import process_error
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +84,19 @@ def test_a_free_worker_gets_it_and_both_verbs_tell_why(rig: Rig, refusing: FakeW
     assert "source a" in found["w1"]["msg"]
     assert "w1 lacks a secret" in found["w1"]["msg"]
     assert "msg" not in found["w2"]
+
+
+def test_a_beat_that_a_later_one_has_overtaken_refuses_nothing(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    worker.life = "first"
+    rig.sources("a", worker="w1")
+    epoch = rig.master.cluster.state.bounds["a"].epoch
+    with worker.heard:
+        told = process_error(ClusterError("CLUSTER-021", cause="a secret was not there"))
+        late = worker._sign().model_copy(update={"number": 1, "epoch": 0, "refused": epoch, "refusal": told})
+        rig.master.beat(late)
+    assert not shown(rig)
+    assert not rig.master.liveness.refused_beats("w1", epoch)
 
 
 def test_a_refusal_has_to_last(rig: Rig, refusing: FakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:

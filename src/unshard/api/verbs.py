@@ -105,8 +105,8 @@ class UpdateTask(Request):
 class QueryStatus(Request):
     """Show all tasks in short, or everything about one. `more`: everything about all.
 
-    `sourceStatus.service` of the answer is `Served`; `Refused` where the worker can't carry out its order; `NoAnswer`
-    where it does not answer; `NoWorker` where no worker has the source.
+    `service` of an answer's `sourceStatus` is `Served`; `Refused` where the worker can't carry out its order;
+    `NoAnswer` where it does not answer; `NoWorker` where no worker has the source.
     """
 
     verb = "query-status"

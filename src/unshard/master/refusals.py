@@ -1,4 +1,4 @@
-"""Which workers have refused which sources, as this leader has heard it.
+"""Keeps the refusals of sources by workers, as this leader has heard them.
 
 | a refusal is over | because |
 |---|---|

@@ -194,7 +194,8 @@ class Master:
             return DesiredState(ttl_seconds=self.liveness.ttl_seconds, leader=self.addr)
         back = beat.name not in self.liveness.online()
         self.liveness.heard(beat)
-        cluster.refusals.heard(cluster.state, beat)
+        if self.liveness.beat_of(beat.name) is beat:  # none that a later one has overtaken
+            cluster.refusals.heard(cluster.state, beat)
         if back:
             cluster.seat()
         bound = cluster.state.bound_to(beat.name)
