@@ -231,7 +231,8 @@ def test_damaged_payloads() -> None:
         (payload(whole, algorithm=3), "BINLOG-031"),
         (payload(bytes(100_000), plain=1024), "BINLOG-030"),
         (payload(whole, plain=LARGEST), "BINLOG-030"),
-        (payload(whole, plain=LARGEST + 1), "BINLOG-032"),
+        (payload(whole, plain=LARGEST + 1), "BINLOG-030"),
+        (payload(whole, plain=1 << 62), "BINLOG-030"),
         *((good[:size], "BINLOG-030") for size in range(len(good))),
     ):
         file = mysql_file(body)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from struct import pack
 
+import pyarrow as pa
 import pytest
 from made_events import WHERE, File, refusal, take
 from row_images import map_table, packed, rows
-from test_compressed import LONG, UUID, always, bare, deflated, image, inner, mysql_file, payload, unplaced, xa_group
+from test_compressed import (
+    LONG,
+    UUID,
+    always,
+    bare,
+    deflated,
+    image,
+    inner,
+    mysql_file,
+    number,
+    payload,
+    unplaced,
+    xa_group,
+)
 
 from unshard.binlog import index
-from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart
+from unshard.binlog import payload as payloads
+from unshard.binlog.payload import LARGEST, NotUnpackedError, Payload, PayloadPart, unpack
 from unshard.binlog.rows import decode_range
 from unshard.binlog.transaction_range import BudgetReached, slices
 from unshard.binlog.xa import PreparedStop
@@ -23,12 +39,12 @@ def large() -> File:
     file = bare()
     file.query("BEGIN")
     map_table(file, [LONG])
-    for number in range(20):
-        rows(file, image(number), code=30, last=number == 19)
+    for each in range(20):
+        rows(file, image(each), code=30, last=each == 19)
     map_table(file, [LONG], number=2)
     map_table(file, [LONG], number=3)
-    for number in range(20, 40):
-        rows(file, image(number), number=2 + number % 2, code=30, last=number == 39)
+    for each in range(20, 40):
+        rows(file, image(each), number=2 + each % 2, code=30, last=each == 39)
     file.xid()
     return file
 
@@ -112,3 +128,70 @@ def test_compressed_rows_count_as_they_unpack() -> None:
     assert take(file).unpacked == 5 * 5000
     found = list(slices(data, start, second, 10_000, checksum=True))
     assert [one.start for one in found] == [start, places[2]]
+
+
+ROWS = 1 << 20  # of an event; about 5 MiB
+
+
+def huge() -> Iterator[bytes]:
+    """The events of a transaction of more than LARGEST bytes; event number n has the value n in all of its rows."""
+    made = LARGEST // (5 * ROWS) + 2
+    file = bare()
+    file.query("BEGIN")
+    map_table(file, [LONG])
+    yield unplaced(file.data)
+    for value in range(made):
+        file = bare()
+        rows(file, image(value) * ROWS, code=30, last=value == made - 1)
+        yield unplaced(file.data)
+    file = bare()
+    file.xid()
+    yield unplaced(file.data)
+
+
+def huge_body() -> tuple[bytes, int]:
+    """A TRANSACTION_PAYLOAD's body of `huge`, and to how many bytes it unpacks."""
+    sink, size = pa.BufferOutputStream(), 0
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        for events in huge():
+            stream.write(events)
+            size += len(events)
+    content = sink.getvalue().to_pybytes()
+    values = ((2, 0), (3, size), (1, len(content)))
+    fields = b"".join(number(kind) + number(len(number(value))) + number(value) for kind, value in values)
+    return fields + b"\0" + content, size
+
+
+def test_a_transaction_of_more_than_a_gigabyte_is_followed() -> None:
+    body, size = huge_body()
+    assert size > LARGEST
+    file = mysql_file(body)
+    data, start = bytes(file.data), 4 + int.from_bytes(file.data[13:17], "little")
+    log_range = take(file)
+    assert (log_range.transactions, log_range.unpacked, log_range.end) == (1, size, len(data))
+    found = list(slices(data, start, len(data), 64 << 20, checksum=True))
+    assert len(found) > LARGEST // (64 << 20)
+    last = found[-1]
+    decoded = decode_range(
+        data, last.start, last.end, checksum=True, wanted=always, maps=last.maps, part=last.part, where=WHERE
+    )
+    ((_, batch),) = decoded
+    values = batch.column("v")
+    assert values[-1].as_py() == log_range.row_events - 1
+    assert len(values) % ROWS == 0
+    with pytest.raises(NotUnpackedError, match="at most") as caught:
+        unpack(40, body)
+    assert caught.value.code == "BINLOG-032", "it is never unpacked at once"
+
+
+def test_an_event_that_says_to_be_larger_than_any_is_not_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payloads, "LARGEST", 1000)
+    file = bare()
+    file.query("BEGIN")
+    map_table(file, [LONG])
+    rows(file, image(1) * 1000, code=30)
+    file.xid()
+    with pytest.raises(NotUnpackedError) as caught:
+        list(Payload(payload(file.data)).pieces(100))
+    assert caught.value.code == "BINLOG-032"
+    assert list(Payload(payload(large().data)).pieces(100)), "all of its events are small"

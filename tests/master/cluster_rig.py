@@ -38,6 +38,7 @@ from unshard.config.task import MetaConfig, TaskConfig
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.beginning import parse_time
 from unshard.master.service import Master
+from unshard.master.status import process_error
 from unshard.master.store import Store
 
 SOURCE = """\
@@ -71,6 +72,7 @@ def task_text(name: str, *sources: str, more: str = "") -> str:
 class FakeWorker:
     """Obeys its orders within a beat. `fails`: tasks that stop by an error as soon as they run.
 
+    `lacks`: sources that it can't begin with. `taken`: the sources with which it has begun, in turn.
     `heard`: held while it beats; who holds it knows that no beat is on its way. `quiet`: none until it is asked.
     """
 
@@ -88,6 +90,10 @@ class FakeWorker:
         self.purged: list[tuple[str, str]] = []
         self.resumed = 0
         self.refusal: ClusterError | None = None
+        self.lacks: set[str] = set()
+        self.life, self.beaten = "", 0
+        self.refused = 0
+        self.taken: list[str] = []
 
     def beat(self) -> DesiredState | None:
         with self.heard:
@@ -101,11 +107,12 @@ class FakeWorker:
     def _beat(self) -> DesiredState | None:
         try:
             orders = self.master.beat(self._sign())
-            if self._begins_unread(orders.order):
+            if self._begins_unread(orders.order) or self._refuses(orders.order):
                 return orders
             if orders.order != self.order or self._differs(orders.order):
                 if self._epoch(orders.order) != self._epoch(self.order):
                     self.briefs = {}
+                    self.taken += [orders.order.source] if orders.order is not None else []
                 self.order = orders.order
                 self._obey()
                 self.master.beat(self._sign())
@@ -120,6 +127,15 @@ class FakeWorker:
         if self.refusal is not None and not serves:
             self.order, self.briefs = None, {}
         return self.refusal is not None and not serves
+
+    def _refuses(self, order: SourceOrder | None) -> bool:
+        """Whether it can't begin with the source: as with a secret that is not on its machine. It tells the master."""
+        self.refused = 0
+        if order is None or order.source not in self.lacks or self._epoch(self.order) == order.epoch:
+            return False
+        self.order, self.briefs, self.refused = None, {}, order.epoch
+        self.refusal = ClusterError("CLUSTER-021", cause=f"{self.name} lacks a secret")
+        return True
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         self.quiet = False
@@ -162,9 +178,12 @@ class FakeWorker:
 
     def _sign(self) -> Heartbeat:
         epoch, source = (self.order.epoch, self.order.source) if self.order is not None else (0, "")
+        self.beaten += 1
+        told = process_error(self.refusal) if self.refused and self.refusal is not None else None
         return Heartbeat(
-            name=self.name, addr=self.addr, epoch=epoch, source=source, subtasks=tuple(self.briefs.values())
-        )
+            name=self.name, addr=self.addr, epoch=epoch, source=source, subtasks=tuple(self.briefs.values()),
+            life=self.life, number=self.beaten, refused=self.refused if told is not None else 0, refusal=told,
+        )  # fmt: skip
 
     def _differs(self, order: SourceOrder | None) -> bool:
         wanted = {one.task for one in order.subtasks} if order is not None else set()

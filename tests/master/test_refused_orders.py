@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+import pytest
 from cluster_rig import task_text
 
 from support.waiting import wait_until
+from unshard.api.heartbeat import SourceOrder
 from unshard.api.status import Stage
 from unshard.api.verbs import ListMember, OperateSource, QueryStatus, StartTask, TransferSource
 from unshard.checks.result import CheckReport
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError
+from unshard.master import handover
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.target.receipts import Order
+from unshard.worker import agent as worker_agent
 from unshard.worker.agent import Agent
 from unshard.worker.shared_relay import SharedRelay
-from unshard.worker.source_worker import Means
+from unshard.worker.source_worker import Means, SourceWorker
 from unshard.worker.subtask import Subtask
 
 
@@ -78,6 +82,7 @@ def test_a_password_that_is_not_on_the_worker(tmp_path: Path) -> None:
         (short,) = master.query_status(QueryStatus())["tasks"]
         assert short["taskStatus"].startswith("Error - Worker w1 can't serve source s1.")
         (whole,) = master.query_status(QueryStatus(name="t"))["sources"]
+        assert whole["sourceStatus"]["service"] == "Refused"
         (error,) = whole["sourceStatus"]["result"]["errors"]
         assert str(secret) in error["Message"] + error["RawCause"]
         assert master.list_member(ListMember(worker=True))["result"]
@@ -86,6 +91,33 @@ def test_a_password_that_is_not_on_the_worker(tmp_path: Path) -> None:
         agents["w2"].wake()
         wait_until(lambda: serves(agents["w2"]), "it has tried again")
         assert not serves(agents["w1"])
+
+
+def test_a_worker_that_cannot_begin_hands_the_source_to_one_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("a password")
+
+    def begin(order: SourceOrder, means: Means, changed: Callable[[], None]) -> SourceWorker:
+        if means.worker == "w1":
+            raise ClusterError("CLUSTER-021", cause="it is not on this machine")
+        return SourceWorker(order, means, changed)
+
+    monkeypatch.setattr(worker_agent, "SourceWorker", begin)
+    monkeypatch.setattr(handover, "LONGEST_SECONDS", 0.0)
+    with cluster(tmp_path) as (master, agents):
+        master.operate_source(OperateSource(op="create", config=(source_of(secret),), worker="w1"))
+
+        def moved() -> bool:
+            master.step()
+            agents["w1"].wake()
+            return serves(agents["w2"])
+
+        wait_until(moved, "the other worker serves it")
+        assert not serves(agents["w1"])
+        (told,) = master.operate_source(OperateSource(op="show"))["sources"]
+        assert (told["worker"], "it is not on this machine" in told["msg"]) == ("w2", True)
 
 
 def test_a_new_password_that_is_not_on_the_worker_yet(tmp_path: Path) -> None:

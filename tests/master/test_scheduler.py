@@ -50,6 +50,13 @@ def test_a_new_leader_takes_nothing_from_workers_that_it_has_not_heard() -> None
     assert dict(seat(before, {"w2"}, presumed={"w1"}).bind) == {"b": "w2"}
 
 
+def test_a_worker_that_has_refused_a_source_gets_it_only_where_no_other_is_free() -> None:
+    before = state({"b": "w3", "c": "w4", "d": "w5"}, {"a": "w1"})
+    assert seat(before, WORKERS).bind == (("a", "w1"),)
+    assert seat(before, WORKERS, refused={"a": {"w1"}}).bind == (("a", "w2"),)
+    assert seat(before, WORKERS, refused={"a": {"w1", "w2"}}).bind == (("a", "w1"),)
+
+
 def test_unfinished_copies_come_first() -> None:
     row = SubtaskRow("t", "d", Stage.RUNNING, brief=SubtaskBrief(task="t", stage=Stage.RUNNING, unit="Load"))
     before = state({}, {"d": "w1"})

@@ -18,6 +18,8 @@ from support.server_clock import next_second
 from support.waiting import wait_until
 from unshard.errors import RelayError, SourceError
 from unshard.model.position import Location, Position
+from unshard.relay.meta import read_meta
+from unshard.relay.writer import RelayWriter
 from unshard.source.replica import ReplicaStream
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
@@ -299,3 +301,38 @@ def test_another_server_needs_gtid(rig: Rig, upstream: MariadbServer) -> None:
         names = own.compare(switched)
         assert names == ("mysql-bin.000002",)
         assert str(switched.log.sub_directory) == f"0-{server.port}.000002"
+
+
+def gtids(server: MariadbServer) -> str:
+    return str(server.query("SELECT @@gtid_binlog_pos")[0][0])
+
+
+def test_a_transaction_across_a_lost_connection_is_in_the_set(
+    rig: Rig, upstream: MariadbServer, proxy: FaultProxy
+) -> None:
+    unit = rig.relay(port=proxy.port)
+    rig.catch_up(unit)
+    proxy.cut_after(100_000)
+    upstream.run("BEGIN", *(f"INSERT INTO d.t (b) VALUES (REPEAT('{one}', 20000))" for one in "abcdefghij"), "COMMIT")
+    rig.catch_up(unit)
+    unit.stop()
+    assert unit.status().reconnects == 1
+    meta = read_meta(unit.log.folder)
+    assert meta == Location(newest(upstream), gtids(upstream))
+
+
+def test_what_was_received_and_not_written_is_not_in_the_set(
+    rig: Rig, upstream: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = rig.relay()
+    rig.catch_up(unit)
+    known = Location(newest(upstream), gtids(upstream))
+
+    def full(writer: RelayWriter, offset: int, data: memoryview) -> None:
+        raise RelayError("RELAY-013")
+
+    monkeypatch.setattr(RelayWriter, "write", full)
+    insert(upstream, 1)
+    wait_until(lambda: unit.status().trouble is not None, "the disk is full")
+    unit.stop()
+    assert read_meta(unit.log.folder) == known

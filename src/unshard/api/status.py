@@ -210,11 +210,28 @@ class SubTaskStatus(Form):
     since: str = ""
 
 
+class Service(StrEnum):
+    """Whether a worker serves a source, as the master knows it when it answers.
+
+    `Served`: the worker answers; it may still refuse a newer order, and `result` says why. `Refused`: it can't carry
+    out its order. `NoAnswer`: it does not answer. `NoWorker`: no worker that is alive has the source.
+    """
+
+    SERVED = "Served"
+    REFUSED = "Refused"
+    NO_ANSWER = "NoAnswer"
+    NO_WORKER = "NoWorker"
+
+
 class SourceStatus(Form):
-    """One source, its worker and its relay. `result`: why it does not run, for instance because it is not bound."""
+    """One source, its worker and its relay. `result`: why it does not run, for instance because it is not bound.
+
+    `service` is ours. The master fills it in; it is None in a worker's own answer.
+    """
 
     source: str
     worker: str = ""
+    service: Service | None = None
     result: ProcessResult | None = None
     relay_status: RelayStatus | None = None
 

@@ -103,7 +103,11 @@ class UpdateTask(Request):
 
 
 class QueryStatus(Request):
-    """Show all tasks in short, or everything about one. `more`: everything about all."""
+    """Show all tasks in short, or everything about one. `more`: everything about all.
+
+    `service` of an answer's `sourceStatus` is `Served`; `Refused` where the worker can't carry out its order;
+    `NoAnswer` where it does not answer; `NoWorker` where no worker has the source.
+    """
 
     verb = "query-status"
     needs = "viewer"

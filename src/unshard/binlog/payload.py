@@ -7,7 +7,8 @@
 | MariaDB's `…_ROWS_COMPRESSED` (two versions) | the row images, zlib | the body of the plain row event |
 
 Formats: `libs/mysql/binlog/event/control_events.h` of MySQL 8; `binlog_buf_compress` in MariaDB's `sql/log_event.cc`.
-Pure. Memory is bounded by the event's length and `LARGEST`, whatever the bytes say.
+A payload of more than `LARGEST` bytes is read by `pieces`, `parts` and `part` alone, never as a whole. Pure. Memory is
+bounded by the event's length and `LARGEST`, whatever the bytes say.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from struct import unpack_from
 import pyarrow as pa
 
 LARGEST = 1 << 30
-"""Bytes that one event may unpack to: the most that either server lets a packet have."""
+"""Bytes that are unpacked at once: the most that either server lets a packet have. A payload may hold more."""
 
 PAYLOAD, QUERY, _FIRST_ROWS, _FIRST_ROWS_V2 = 40, 165, 166, 169
 _UPDATES = (167, 170)
@@ -47,7 +48,7 @@ class NotUnpackedError(ValueError):
 def unpack(code: int, body: bytes) -> bytes:
     """Return the plain form of a compressed event's body, which comes without header and checksum.
 
-    Raises NotUnpackedError with BINLOG-030 (damage), 031 (another algorithm) or 032 (more than LARGEST bytes).
+    Raises NotUnpackedError with BINLOG-030 (damage), 031 (another algorithm) or 032 (more than LARGEST bytes at once).
     """
     try:
         if code == PAYLOAD:
@@ -91,7 +92,7 @@ class Payload:
         if algorithm not in (_STORED, _ZSTD):
             raise _unknown(algorithm, "binlog_transaction_compression")
         self._stored = algorithm == _STORED
-        self.size = len(self._content) if self._stored else _checked(fields.get(_UNPACKED, 0))
+        self.size = len(self._content) if self._stored else fields.get(_UNPACKED, 0)
         if not self._stored and self.size > _BLOCK * (len(self._content) // _BLOCK_COST + 1):
             raise _damaged(f"{len(self._content)} bytes can't hold the {self.size} that it says")
 
@@ -99,6 +100,7 @@ class Payload:
         """Return all plain events."""
         if self._stored:
             return bytes(self._content)
+        _checked(self.size)
         try:
             plain: bytes = pa.decompress(self._content, decompressed_size=self.size, codec="zstd", asbytes=True)
         except OSError as error:
@@ -120,6 +122,8 @@ class Payload:
             while len(rest) > size and (end := _boundary(rest, size)):
                 yield bytes(rest[:end])
                 del rest[:end]
+            if len(rest) > size:
+                _check_first(rest)
         while rest:
             end = _boundary(rest, size) or len(rest)
             yield bytes(rest[:end])
@@ -192,6 +196,14 @@ def _boundary(plain: bytes | bytearray, size: int) -> int:
             return last or end
         last = end
     return last
+
+
+def _check_first(rest: bytearray) -> None:
+    """Raise NotUnpackedError where the event at the start, which is not whole yet, has a length that can't be."""
+    if len(rest) >= _HEADER:
+        (length,) = unpack_from("<I", rest, _LENGTH_AT)
+        if _checked(length) < _HEADER:
+            raise _damaged(f"an event in it has the length {length}")
 
 
 def _fields(body: bytes) -> tuple[dict[int, int], int]:

@@ -133,7 +133,7 @@ BINLOG: dict[str, CatalogueEntry] = {
         "set {setting}=OFF on the source, and start from a position after that",
     ),
     "BINLOG-032": CatalogueEntry(
-        "a {event} event unpacks to {size} bytes, more than fit in one piece",
+        "a {event} event has {size} bytes that can only be unpacked at once, which is too much",
         "set binlog_transaction_compression=OFF on the source, or make its transactions smaller; this one's changes"
         f" can't be read, so {ANEW}",
     ),

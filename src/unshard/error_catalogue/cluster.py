@@ -185,6 +185,11 @@ MASTER: dict[str, CatalogueEntry] = {
         "start a worker; `unshard ctl list-member --worker` shows which are alive and free",
         retryable=True,
     ),
+    "CLUSTER-099": CatalogueEntry(
+        "the leader has just changed, and {workers} has not reported to it yet",
+        "try again in {seconds} s: by then it has reported, or counts as lost and its source goes to another worker",
+        retryable=True,
+    ),
     "CLUSTER-016": CatalogueEntry("the request can't be carried out as it is written", "correct it as the cause says"),
     "CLUSTER-017": CatalogueEntry(
         "there is no task {task} on these sources",

@@ -15,6 +15,8 @@
 | `files` | the stored files of tasks, sources and members: shown, exported, templates |
 | `passwords` | passwords in stored files |
 | `sources` | sources: added, shown, removed |
+| `refusals` | the workers that have refused a source |
+| `handover` | a source moved from a worker that refuses it to a free one |
 | `transfer` | a source moved to another worker |
 | `relays` | relay logs: started, stopped, paused, purged |
 | `members` | masters and workers: listed, removed; the leader evicted |

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import RLock, Thread
@@ -13,12 +14,19 @@ from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
 from unshard.master.liveness import Liveness
+from unshard.master.refusals import Refusals
 from unshard.master.scheduler import seat
 from unshard.master.state import Bound, State
 from unshard.master.store import Store, Writing
 
 Links = Callable[[str], WorkerLink]
 """Returns the link to the worker at an address."""
+
+FIRST_BEAT_SECONDS = 10.0
+"""How long a command waits for workers that a new leader has not heard yet. The ttl may end the wait earlier."""
+
+SPARE_BEAT_SECONDS = 2.0
+"""The same for workers that a command may use but does not need. One of them may have been gone for long."""
 
 NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
 """Errors with which a master says that it does not lead."""
@@ -33,6 +41,7 @@ class Cluster:
 
     def __init__(self, store: Store, election: Election, liveness: Liveness, links: Links) -> None:
         self.store, self.election, self.liveness, self.links = store, election, liveness, links
+        self.refusals = Refusals()
         self._state = State()
         self._loaded = (0, 0)
         self._fresh = True
@@ -98,7 +107,8 @@ class Cluster:
     def seat(self) -> None:
         """Assign sources to workers, where anything has changed, and wake the workers that are concerned."""
         with self._lock:
-            wanted = seat(self.state, self.liveness.online(), self.liveness.presumed())
+            refused = {name: self.refusals.of(row).keys() for name, row in self.state.sources.items()}
+            wanted = seat(self.state, self.liveness.online(), self.liveness.presumed(), refused)
             if not wanted:
                 return
             lost = [self._state.bounds[source] for source in wanted.unbind]
@@ -145,6 +155,50 @@ class Cluster:
         """Return the bound of a source whose worker is alive; None where there is none."""
         bound = self.state.bounds.get(source)
         return bound if bound is not None and bound.worker in self.liveness.online() else None
+
+    def unheard(self, sources: Iterable[str], workers: Iterable[str] = ()) -> frozenset[str]:
+        """Return those of the sources' workers, and of `workers`, that a new leader has not heard and may yet hear."""
+        presumed = self.liveness.presumed()
+        if not presumed:
+            return presumed
+        state = self.state
+        return presumed & {*workers, *(state.worker_of(source) for source in sources)}
+
+    def await_beats(
+        self, sources: Collection[str], workers: Collection[str] = (), seconds: float | None = None
+    ) -> frozenset[str]:
+        """Wait for the first beats of these workers after a change of leaders; return those that have not come.
+
+        Returns at once where this master has led for longer than the ttl. `seconds`: by default FIRST_BEAT_SECONDS.
+        """
+        self.state  # noqa: B018 - the time of its workers begins with a new leader's first look
+        wait = FIRST_BEAT_SECONDS if seconds is None else seconds
+        self.liveness.wait(lambda: not self.unheard(sources, workers), wait)
+        return self.unheard(sources, workers)
+
+    def hear(self, sources: Collection[str], workers: Collection[str] = ()) -> None:
+        """Wait as `await_beats`; called before anything is done. Raises ClusterError CLUSTER-099 where some don't come.
+
+        A command would take them for dead: it would move sources off them, or tell that nothing runs.
+        """
+        silent = self.await_beats(sources, workers)
+        if silent:
+            raise self._unheard(silent)
+
+    def unserved(self, source: str) -> ClusterError:
+        """Return why no worker serves a source: there is none (CLUSTER-015), or it was not heard yet (CLUSTER-099)."""
+        silent = self.unheard([source])
+        return self._unheard(silent, source) if silent else ClusterError("CLUSTER-015", Where(source))
+
+    def silence(self, worker: str) -> list[ClusterError]:
+        """Return the error of a worker that a new leader has not heard yet; none of any other."""
+        silent = self.unheard((), [worker])
+        return [self._unheard(silent)] if silent else []
+
+    def _unheard(self, workers: Collection[str], source: str | None = None) -> ClusterError:
+        seconds = math.ceil(self.liveness.presumed_seconds())
+        values = {"workers": ", ".join(sorted(workers)), "seconds": seconds}
+        return ClusterError("CLUSTER-099", Where(source), values=values)
 
     def refusal(self, source: str) -> ProcessError | None:
         """Return why the worker of a source can't carry out its order; None where it can, as far as is known."""

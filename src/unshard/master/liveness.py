@@ -31,6 +31,7 @@ class Liveness:
         self._beats: dict[str, tuple[float, Heartbeat]] = {}
         self._newest: dict[str, tuple[str, int]] = {}
         self._former: dict[str, tuple[str, ...]] = {}
+        self._refused: dict[str, tuple[int, float, int]] = {}
         self._presumed: frozenset[str] = frozenset()
         self._presumed_until = 0.0
         self._bell = Condition()
@@ -39,6 +40,7 @@ class Liveness:
         """Begin as a new leader: the workers of the store have a ttl to beat before they count as lost."""
         with self._bell:
             self._beats.clear()
+            self._refused.clear()
             self._presumed = frozenset(known)
             self._presumed_until = self._monotonic() + self.ttl_seconds
 
@@ -55,6 +57,7 @@ class Liveness:
                 self._drop(beat.name)
             else:
                 self._beats[beat.name] = (self._monotonic(), beat)
+                self._count_refusal(beat)
             self._bell.notify_all()
 
     def is_replaced(self, beat: Heartbeat) -> bool:
@@ -73,7 +76,23 @@ class Liveness:
 
     def _drop(self, worker: str) -> None:
         self._beats.pop(worker, None)
+        self._refused.pop(worker, None)
         self._presumed -= {worker}
+
+    def _count_refusal(self, beat: Heartbeat) -> None:
+        epoch, since, beats = self._refused.pop(beat.name, (0, 0.0, 0))
+        if beat.refused and not beat.epoch:
+            since, beats = (since, beats) if epoch == beat.refused else (self._monotonic(), 0)
+            self._refused[beat.name] = beat.refused, since, beats + 1
+
+    def refused_beats(self, worker: str, epoch: int, seconds: float = 0.0) -> int:
+        """Return with how many beats in a row the worker has said that it can't begin with its order of that epoch.
+
+        0 where the first of them is not `seconds` ago.
+        """
+        with self._bell:
+            found, since, beats = self._refused.get(worker, (0, 0.0, 0))
+            return beats if found == epoch and self._monotonic() - since >= seconds else 0
 
     def online(self) -> frozenset[str]:
         """Return the workers whose last heartbeat is not older than the TTL."""
@@ -87,6 +106,11 @@ class Liveness:
             if self._monotonic() >= self._presumed_until:
                 return frozenset()
             return self._presumed - self._beats.keys()
+
+    def presumed_seconds(self) -> float:
+        """Return for how long `presumed` gives time yet, at least 0."""
+        with self._bell:
+            return max(0.0, self._presumed_until - self._monotonic())
 
     def beat_of(self, worker: str) -> Heartbeat | None:
         """Return the worker's last heartbeat, however old; None where there is none."""

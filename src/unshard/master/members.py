@@ -8,8 +8,9 @@ from typing import Any
 from unshard.api.verbs import Answer, ListMember, LogLevel, OfflineMember, OperateLeader, plain
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import level, set_level
-from unshard.master.cluster import Cluster
+from unshard.master.cluster import SPARE_BEAT_SECONDS, Cluster
 from unshard.master.orders import unread
+from unshard.master.settle import refusals_of
 from unshard.master.state import WorkerRow
 
 LevelOf = Callable[[str, str], str]
@@ -60,6 +61,8 @@ class Members:
         every = not (request.leader or request.master or request.worker)
         named = frozenset(request.names)
         members: list[dict[str, Any]] = []
+        if every or request.worker:
+            self._cluster.await_beats((), self._cluster.state.workers, SPARE_BEAT_SECONDS)
         self._cluster.state  # noqa: B018 - only the leader knows
         if every or request.leader:
             leader = self._cluster.election
@@ -80,17 +83,21 @@ class Members:
             members.append({"master": {"msg": "", "masters": masters}})
         if every or request.worker:
             workers = [
-                {"name": name, "addr": addr, "stage": stage, "source": source, **self._told(source)}
+                {"name": name, "addr": addr, "stage": stage, "source": source, **self._told(name, source)}
                 for name, (addr, stage, source) in self.workers().items()
                 if not named or name in named
             ]
             members.append({"worker": {"msg": "", "workers": workers}})
         return plain(members=members)
 
-    def _told(self, source: str) -> dict[str, str]:
-        """Return the reason why a worker can't get its source's orders, as the `msg` of an answer; {} for none."""
-        faults = unread(self._cluster.state, [source], ())
-        return {"msg": "\n".join(map(str, faults))} if faults else {}
+    def _told(self, worker: str, source: str) -> dict[str, str]:
+        """Return the `msg` of a worker in an answer; {} for none.
+
+        It is why the worker can't get its source's orders, was not heard yet, or could not serve a source.
+        """
+        faults = [*unread(self._cluster.state, [source], ()), *self._cluster.silence(worker)]
+        told = [*map(str, faults), *refusals_of(self._cluster, worker)]
+        return {"msg": "\n".join(told)} if told else {}
 
     def log_level(self, request: LogLevel, level_of: LevelOf | None) -> Answer:
         """Set or show the log level of members: all that are alive, or those named. Raises ClusterError CLUSTER-019."""

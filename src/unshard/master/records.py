@@ -33,9 +33,10 @@ class Records:
         """Give, take back or list operators; giving one resumes a task that an error has paused.
 
         The worker is asked whether an error has paused the task, as for query-status: the master may hear of it a
-        moment later. Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
+        moment later. Raises ClusterError CLUSTER-017, 047, 099; DdlError; TargetError.
         """
-        subtasks(self._cluster.state, request.task, request.sources)
+        rows = subtasks(self._cluster.state, request.task, request.sources)
+        self._cluster.hear([row.source for row in rows])
         waiting: list[SubtaskRow] = []
 
         def effect(source: str) -> str:

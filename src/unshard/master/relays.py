@@ -50,6 +50,7 @@ class Relays:
 
         A relay is kept as it was before the pause: always, or while a task reads it.
         """
+        self._cluster.await_beats(request.sources)
         told = self._want(
             request.sources, _resumed, lambda _, row: "" if row.relay_stage is Stage.RUNNING else KEPT_FOR_TASKS
         )
@@ -61,7 +62,7 @@ class Relays:
         return told
 
     def purge(self, request: PurgeRelay) -> Answer:
-        """Delete relay files that nobody needs. Raises ClusterError CLUSTER-008, 016."""
+        """Delete relay files that nobody needs. Raises ClusterError CLUSTER-008, 016, 099."""
         if not (request.filename or request.time):
             raise ClusterError("CLUSTER-016", cause="purge-relay wants a file's name or a time")
         time = parse_time(request.time, "time").timestamp() if request.time else 0
@@ -69,6 +70,7 @@ class Relays:
         state = self._cluster.state
         for name in request.sources:
             known(state, name)
+        self._cluster.hear(request.sources)
         return answer(self._purge(name, wish) for name in request.sources)
 
     def _refuse_workers(self, request: RelayRequest) -> None:
@@ -112,7 +114,7 @@ class Relays:
         bound = self._cluster.serving(source)
         try:
             if bound is None:
-                raise ClusterError("CLUSTER-015", Where(source))
+                raise self._cluster.unserved(source)
             told = self._cluster.link(bound.worker).purge_relay(wish)
         except UnshardError as error:
             return of_source(source, bound.worker if bound is not None else "", str(error), good=False)

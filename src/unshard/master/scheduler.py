@@ -28,12 +28,18 @@ class Assignment:
         return bool(self.unbind or self.bind)
 
 
-def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) -> Assignment:
+def seat(
+    state: State,
+    online: Collection[str],
+    presumed: Collection[str] = (),
+    refused: Mapping[str, Collection[str]] | None = None,
+) -> Assignment:
     """Assign sources to workers again.
 
     Bounds of live workers stay as they are. Only a source whose dump is on another worker that is back goes there: the
     two workers change places, as in DM. `online`: workers that beat. `presumed`: workers that a new leader has not
-    heard yet and gives time; they keep their sources and get none.
+    heard yet and gives time; they keep their sources and get none. `refused`: by source, the workers that have refused
+    it; they get it only where no other one is free.
     """
     alive = {*online, *presumed}
     bounds = {name: bound for name, bound in state.bounds.items() if bound.worker in alive and name in state.sources}
@@ -44,7 +50,7 @@ def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) 
     for source, holder in _stranded(state, bounds, online):
         there = {bound.worker: name for name, bound in bounds.items()}
         other, left = there.get(holder), bounds[source].worker
-        if other is not None and _copies(state, other):
+        if other is not None and copies(state, other):
             continue
         moved = [(source, holder)] if other is None else [(source, holder), (other, left)]
         bounds |= {name: replace(bounds[name], worker=worker) for name, worker in moved}
@@ -55,10 +61,10 @@ def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) 
             spares.add(left)
     load = Counter(_machine(state, bound.worker) for bound in bounds.values())
     waiting = [name for name in state.sources if name not in bounds]
-    for source in sorted(waiting, key=lambda name: (not _copies(state, name), name)):
+    for source in sorted(waiting, key=lambda name: (not copies(state, name), name)):
         if not spares:
             break
-        worker = _best(state, source, spares, load)
+        worker = _best(state, source, _willing(spares, (refused or {}).get(source, ())), load)
         spares.remove(worker)
         load[_machine(state, worker)] += 1
         bind.append((source, worker))
@@ -79,6 +85,16 @@ def _stranded(state: State, bounds: Mapping[str, Bound], online: Collection[str]
     ]
 
 
+def stand_in(state: State, source: str, spares: Collection[str]) -> str:
+    """Return which of these free workers is to take a source over; there is at least one."""
+    return _best(state, source, spares, Counter(_machine(state, bound.worker) for bound in state.bounds.values()))
+
+
+def _willing(spares: Collection[str], refused: Collection[str]) -> Collection[str]:
+    """Return the spares that have not refused, or all where each has."""
+    return [worker for worker in spares if worker not in refused] or spares
+
+
 def _best(state: State, source: str, spares: Collection[str], load: Mapping[str, int]) -> str:
     last = state.sources[source].last_worker
     wanted_elsewhere = {
@@ -91,7 +107,7 @@ def _best(state: State, source: str, spares: Collection[str], load: Mapping[str,
     return min(spares, key=rank)
 
 
-def _copies(state: State, source: str) -> bool:
+def copies(state: State, source: str) -> bool:
     """Return whether a copy of the source is unfinished: its files are on the worker that served it last."""
     return any(is_copying(row) for row in state.of_source(source))
 

@@ -55,6 +55,7 @@ from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forg
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import ConfigFiles, SettingsOf
+from unshard.master.handover import begin_handovers
 from unshard.master.liveness import Liveness
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
@@ -151,6 +152,7 @@ class Master:
             self.cluster.trouble = self._slowness(time.monotonic() - asked)
             if self.election.epoch:
                 self.cluster.seat()
+                begin_handovers(self.cluster)
         except UnshardError as error:
             self.cluster.trouble = f"{error.message}: {error.cause}" if error.cause else error.message
             logger("master").error("step failed", told=error.message, sampled=True, **error.to_dict())
@@ -192,6 +194,8 @@ class Master:
             return DesiredState(ttl_seconds=self.liveness.ttl_seconds, leader=self.addr)
         back = beat.name not in self.liveness.online()
         self.liveness.heard(beat)
+        if self.liveness.beat_of(beat.name) is beat:  # none that a later one has overtaken
+            cluster.refusals.heard(cluster.state, beat)
         if back:
             cluster.seat()
         bound = cluster.state.bound_to(beat.name)

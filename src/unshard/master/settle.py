@@ -72,6 +72,19 @@ def refused(cluster: Cluster, source: str) -> str | None:
     return _fault(refusal) if refusal is not None else None
 
 
+def refused_by(cluster: Cluster, source: str, but: str) -> list[str]:
+    """Return what other workers than `but` have said when they could not begin with the source, a text for each."""
+    row = cluster.state.sources[source]
+    found = sorted(cluster.refusals.of(row).items())
+    return [f"worker {name} could not serve it: {_fault(error)}" for name, error in found if name != but]
+
+
+def refusals_of(cluster: Cluster, worker: str) -> list[str]:
+    """Return why the worker could not serve sources, a text for each."""
+    found = sorted(cluster.refusals.by(cluster.state, worker).items())
+    return [f"it could not serve source {name}: {_fault(error)}" for name, error in found]
+
+
 def _fault(error: ProcessError) -> str:
     cause = f"\n  why: {error.raw_cause}" if error.raw_cause else ""
     hint = f"\n  what to do: {error.workaround}" if error.workaround else ""

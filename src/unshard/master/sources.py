@@ -10,11 +10,11 @@ from unshard.api.verbs import Answer, OperateSource, answer, of_source
 from unshard.config.files import parse_source
 from unshard.config.source import SourceConfig
 from unshard.errors import ClusterError, Where
-from unshard.master.cluster import Cluster
+from unshard.master.cluster import SPARE_BEAT_SECONDS, Cluster
 from unshard.master.orders import unread
 from unshard.master.passwords import kept
 from unshard.master.scheduler import worker_fault
-from unshard.master.settle import WAIT_SECONDS, refused, settle
+from unshard.master.settle import WAIT_SECONDS, refused, refused_by, settle
 from unshard.master.state import SourceRow, State, known
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
@@ -37,12 +37,16 @@ class Sources:
         self._cluster, self._ask = cluster, ask
 
     def create(self, request: OperateSource) -> Answer:
-        """Add sources, all or none, and bind them. Raises ClusterError CLUSTER-006, 012; ConfigError."""
+        """Add sources, all or none, and bind them. Raises ClusterError CLUSTER-006, 012, 099; ConfigError."""
         configs = [(parse_source(text), text) for text in request.config]
         for config, _ in configs:
             self._ask(config)
         if request.worker and len(configs) != 1:
             raise ClusterError("CLUSTER-016", cause="a worker can be named for one source at a time")
+        if request.worker:
+            self._cluster.hear((), [request.worker])
+        else:
+            self._cluster.await_beats((), self._cluster.state.workers, SPARE_BEAT_SECONDS)
         with self._cluster.change() as writing:
             state = writing.state
             names = [config.source_id for config, _ in configs]
@@ -84,7 +88,8 @@ class Sources:
         return answer(of_source(name, workers[name]) for name in names)
 
     def enable(self, name: str, *, enabled: bool) -> Answer:
-        """Let the tasks of a source run, or none of them. Raises ClusterError CLUSTER-008."""
+        """Let the tasks of a source run, or none of them. Raises ClusterError CLUSTER-008, 099."""
+        self._cluster.hear([name])
         with self._cluster.change() as writing:
             writing.put_source(replace(known(writing.state, name), enabled=enabled))
         with self._cluster.written():
@@ -117,4 +122,5 @@ class Sources:
         worker = self._cluster.state.worker_of(name)
         faults = [str(error) for error in unread(self._cluster.state, [name], ())]
         faults = faults or [why for why in [refused(self._cluster, name)] if why]
+        faults += refused_by(self._cluster, name, but=worker)
         return of_source(name, worker, "\n".join(faults or ([] if worker else [_NO_WORKER])))

@@ -12,6 +12,7 @@ from unshard.api.status import (
     LogTail,
     ProcessError,
     ProcessResult,
+    Service,
     SourceReport,
     SourceStatus,
     Stage,
@@ -65,8 +66,10 @@ class Statuses:
     def reports(self, sources: Sequence[str], task: str | None, *, asks: bool = False) -> dict[str, SourceReport]:
         """Return the report of each source, asked of all workers at once; without an answer, what is on record.
 
-        `asks`: by `WorkerLink.fresh_report`.
+        `asks`: by `WorkerLink.fresh_report`, after a wait for the first beats where the leader has just changed.
         """
+        if asks:
+            self._cluster.await_beats(sources)
         state = self._cluster.state
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             told = pool.map(lambda name: self._report(state, name, task, asks=asks), sources)
@@ -76,27 +79,27 @@ class Statuses:
         """Return the progress of the copy by table, from the worker of the source. Raises its error, or CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).copy_progress(task, life, since, ASK_SECONDS)
 
     def history(self, source: str) -> FigureHistory:
         """Return what the source's worker has kept of the figures. Raises its error, or ClusterError CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).history(ASK_SECONDS)
 
     def log_tail(self, source: str, life: str, after: int) -> LogTail:
         """Return the newest lines of the log of the source's worker. Raises its error, or ClusterError CLUSTER-015."""
         bound = self._cluster.serving(source)
         if bound is None:
-            raise ClusterError(_NO_WORKER, Where(source))
+            raise self._cluster.unserved(source)
         return self._cluster.link(bound.worker).log_tail(life, after, ASK_SECONDS)
 
     def _report(self, state: State, source: str, task: str | None, *, asks: bool) -> SourceReport:
         bound = self._cluster.serving(source)
         if bound is None:
-            return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
+            return _recorded(state, source, task, self._cluster.unserved(source))
         try:
             link = self._cluster.link(bound.worker)
             found = link.fresh_report(task, ASK_SECONDS) if asks else link.report(task, ASK_SECONDS)
@@ -106,7 +109,8 @@ class Statuses:
             return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         faults = unread(state, [source], ())
         result = ProcessResult(errors=tuple(map(process_error, faults))) if faults else found.source_status.result
-        status = found.source_status.model_copy(update={"worker": bound.worker, "result": result})
+        more = {"worker": bound.worker, "service": Service.SERVED, "result": result}
+        status = found.source_status.model_copy(update=more)
         told = {one.name for one in found.sub_task_status}
         missing = [_new(row) for row in _rows(state, source, task) if row.task not in told]
         return found.model_copy(update={"source_status": status, "sub_task_status": (*found.sub_task_status, *missing)})
@@ -119,11 +123,10 @@ def summary(task: str, reports: Iterable[SourceReport]) -> str:
     if any(one.stage is Stage.PAUSED and one.result is not None and one.result.errors for _, one in found):
         return f"Error - Some error occurred in subtask. Please run `query-status {task}` to get more details."
     for report, one in found:
-        refusal = report.source_status.result
-        if one.stage in _AT_WORK and refusal is not None and refusal.detail == REFUSED:
+        if one.stage in _AT_WORK and report.source_status.service is Service.REFUSED:
             told = f"Worker {report.source_status.worker} can't serve source {report.source_status.source}"
             return f"Error - {told}. Please run `query-status {task}` to get more details."
-        if one.stage in _AT_WORK and _is_unserved(report):
+        if one.stage in _AT_WORK and report.source_status.service is Service.NO_WORKER:
             source = report.source_status.source
             return f"Error - No worker serves source {source}. Please run `query-status {task}` to get more details."
     for report, one in found:
@@ -136,11 +139,6 @@ def summary(task: str, reports: Iterable[SourceReport]) -> str:
         if stages and all(one is stage for one in stages):
             return stage.value
     return Stage.RUNNING.value
-
-
-def _is_unserved(report: SourceReport) -> bool:
-    result = report.source_status.result
-    return result is not None and any(error.err_code == _NO_WORKER for error in result.errors)
 
 
 def process_error(error: UnshardError) -> ProcessError:
@@ -163,10 +161,11 @@ def _recorded(
     state: State, source: str, task: str | None, error: UnshardError, refusal: ProcessError | None = None
 ) -> SourceReport:
     """Return the master's record of a source whose worker does not answer, or refuses its order, with the reason."""
+    service = Service.NO_WORKER if error.code == _NO_WORKER else Service.NO_ANSWER
     result = ProcessResult(errors=(process_error(error),))
     if refusal is not None:
-        result = ProcessResult(errors=(refusal,), detail=REFUSED)
-    status = SourceStatus(source=source, worker=state.worker_of(source), result=result)
+        service, result = Service.REFUSED, ProcessResult(errors=(refusal,), detail=REFUSED)
+    status = SourceStatus(source=source, worker=state.worker_of(source), service=service, result=result)
     return SourceReport(source_status=status, sub_task_status=tuple(_last(row) for row in _rows(state, source, task)))
 
 

@@ -68,12 +68,13 @@ class Tasks:
 
         `checked`: the checks have been run. `msg` of the answer names keys that have no effect.
         With `reset: show` nothing is checked or started, and the answer's `reset` says what a reset would do.
-        Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093; ConfigError.
+        Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093, 099; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
             state = self._cluster.state
             configs = plan(state, task, request.sources)
+            self._cluster.hear([config.source_id for config in configs])
             self._refuse(state, task, request, [config.source_id for config in configs])
             if request.reset == "show":
                 return plain(reset=self._reset(plan(state, task, ()), True))
@@ -127,6 +128,7 @@ class Tasks:
         """Start a stored task that is stopped, with the options of a start. Raises as `start`, and CLUSTER-016."""
         task = parse_task(request.task)
         with self._alone(task.name):
+            self._cluster.hear([row.source for row in self._cluster.state.of_task(task.name)])
             with self._cluster.change() as writing:  # after any resume that has begun; none begins from here on
                 state = writing.state
             rows = subtasks(state, task.name, request.sources)
@@ -176,6 +178,7 @@ class Tasks:
     def _operate(self, request: TaskRequest, wanted: Stage, *, keep: bool = False) -> Answer:
         """Change the stage of one task on all or some sources, or of all tasks of some, `batch_size` rows at a time."""
         rows = subtasks(self._cluster.state, request.name, request.sources)
+        self._cluster.hear([row.source for row in rows])
         done: list[Answer] = []
         size = len(rows) if request.name else request.batch_size
         for first in range(0, len(rows), size):

@@ -15,12 +15,13 @@ from unshard.master.status import ASK_SECONDS
 
 
 def transfer(cluster: Cluster, request: TransferSource) -> Answer:
-    """Move the source. Raises ClusterError CLUSTER-008, 012, 013 for tasks that are not in Sync, 010.
+    """Move the source. Raises ClusterError CLUSTER-008, 012, 013 for tasks that are not in Sync, 010, 099.
 
     The pause is kept in memory only: a master that dies in between leaves everything as it was, and the next one lets
     the tasks go on where they are.
     """
     source, worker = request.source, request.worker
+    cluster.hear([source], [worker])
     synced = _found_in_sync(cluster, source)
     _refuse(cluster, cluster.state, request, synced)
     bound = cluster.state.bounds.get(source)
@@ -70,6 +71,8 @@ def _is_in_sync(row: SubtaskRow) -> bool:
 
 
 def _rests(cluster: Cluster, bound: Bound) -> bool:
+    if cluster.unheard([bound.source]):
+        return False  # this master has begun to lead anew meanwhile: the tasks may run there
     beat = cluster.liveness.beat_of(bound.worker)
     if beat is None or bound.worker not in cluster.liveness.online():
         return True  # nobody to wait for

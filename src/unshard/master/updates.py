@@ -85,6 +85,7 @@ class Updates:
         if row is None:
             raise ClusterError("CLUSTER-017", values={"task": new.name})
         rows = state.of_task(new.name)
+        self._cluster.hear([one.source for one in rows])
         changed, faults, left = self._judged(row, new, request.task, rows)
         _refuse(faults)
         if not changed:
@@ -148,11 +149,12 @@ class Updates:
     def source(self, request: UpdateSource) -> Answer:
         """Change a source's file. One that can't be read may be replaced too, wherever none of its tasks runs.
 
-        Raises ClusterError CLUSTER-008, 016, 083; ConfigError; SourceError.
+        Raises ClusterError CLUSTER-008, 016, 083, 099; ConfigError; SourceError.
         """
         new = parse_source(request.config)
         state = self._cluster.state
         known(state, new.source_id)
+        self._cluster.hear([new.source_id])
         row = state.sources[new.source_id]
         moves = True
         try:

@@ -20,6 +20,9 @@ _HEAD_BYTES = 1 << 16
 _FIRST_EVENTS = 8
 """The list is among so many events: the format event, MariaDB's event of encryption, the list."""
 
+Run = tuple[bytes, int, int]
+"""As `EventChain.take_gtids` returns them: origin, first, last."""
+
 Head = Callable[[int], memoryview | bytes]
 """Returns the first bytes of a binlog file, as many as it is asked for, or all that there are."""
 
@@ -27,12 +30,14 @@ Head = Callable[[int], memoryview | bytes]
 class GtidTracker:
     """The GTID set at the end of the relay log, which grows with the log.
 
-    It grows by whole transactions only, so it may lag but never contains too much. `known` is False until the set that
-    the file lists near its start has been read.
+    It grows by whole transactions only: `wrote` tells of them as soon as their last event is written, and `settle` adds
+    them. So it may lag until then but never contains too much. `known` is False until the set that the file lists near
+    its start has been read.
     """
 
     def __init__(self, server: Server) -> None:
         self._set: GtidSet = server.gtid_set("")
+        self._wrote: list[Run] = []
         self.known = False
 
     @property
@@ -49,7 +54,18 @@ class GtidTracker:
         if found is not None:
             self._set, self.known = found, True
 
-    def add(self, runs: list[tuple[bytes, int, int]]) -> None:
+    def wrote(self, runs: list[Run]) -> None:
+        """Note transactions whose last event was written: the runs that `EventChain.take_gtids` returned."""
+        self._wrote += runs
+
+    def settle(self, head: Head) -> None:
+        """Bring the set to the end of what was written to the current file, which `head` reads."""
+        if not self.known:
+            self.begin_file(head, 0)
+        runs, self._wrote = self._wrote, []
+        self.add(runs)
+
+    def add(self, runs: list[Run]) -> None:
         """Add the runs that `EventChain.take_gtids` returned."""
         if not runs:
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from unshard.kernels import packets
@@ -39,12 +39,15 @@ class Tail:
         dropped: how many bytes were truncated.
         reason: why they were truncated.
         next_file: the file that is named by the ROTATE event which closes this one.
+        chain: the events up to `end`; None where not even the format event was whole. A transaction that is open there
+            goes on in it.
     """
 
     end: int
     dropped: int = 0
     reason: str = ""
     next_file: str | None = None
+    chain: EventChain | None = field(default=None, compare=False)
 
 
 def recover(path: Path, gtids: GtidTracker, durable: int) -> Tail:
@@ -86,7 +89,7 @@ def _examine(view: memoryview, size: int, gtids: GtidTracker, durable: int) -> T
     gtids.begin_file(lambda length: view[: min(length, chain.position)], len(MAGIC))  # only the good part is read
     gtids.add(chain.take_gtids())
     dropped = size - chain.position
-    return Tail(chain.position, dropped, reason or _REASONS[verdict] if dropped else "", next_file)
+    return Tail(chain.position, dropped, reason or _REASONS[verdict] if dropped else "", next_file, chain)
 
 
 def _event(view: memoryview, at: int, end: int) -> bytes | None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError, SourceError, Where
+from unshard.kernels.packets import EventChain
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.mysql.flavour import Server, binary_logs, current_location, gtid_before
@@ -36,13 +37,15 @@ from unshard.source.requirements import check_available
 class RelayStart:
     """The point at which the relay starts to fetch: byte `end` of `file` in `sub_directory`; 0: the file's start.
 
-    `gtids` is the GTID set at that point.
+    `gtids` is the GTID set at that point. `chain` has the file's events up to there, and with them the transaction that
+    is open there; None at a file's start.
     """
 
     sub_directory: SubDirectory
     file: str
     end: int
     gtids: GtidTracker
+    chain: EventChain | None = None
 
 
 def find_beginning(
@@ -113,7 +116,7 @@ def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> R
         )
     if tail.next_file is not None:
         return RelayStart(log.sub_directory, tail.next_file, 0, gtids)
-    return RelayStart(log.sub_directory, file, tail.end, gtids)
+    return RelayStart(log.sub_directory, file, tail.end, gtids, tail.chain)
 
 
 def _fresh(root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None) -> RelayStart:

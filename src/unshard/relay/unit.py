@@ -31,7 +31,7 @@ from unshard.relay.folder_lock import FolderLock
 from unshard.relay.gtids import GtidTracker
 from unshard.relay.log import EarlierLog, RelayLog, earlier_log
 from unshard.relay.meta import SubDirectory
-from unshard.relay.start import find_beginning
+from unshard.relay.start import RelayStart, find_beginning
 from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
 from unshard.source.replica import Begin, FormatCopy, Idle, ReplicaEvents, ReplicaStream
@@ -293,12 +293,12 @@ class RelayUnit:
     def _relay(self) -> None:
         """Serve one connection: look at the files on disk, open the stream, write until it ends or fails."""
         try:
-            writer, server = self._prepare()
-            self._follow(writer, server)
+            writer, beginning = self._prepare()
+            self._follow(writer, beginning)
         finally:
             self._end_connection()
 
-    def _prepare(self) -> tuple[RelayWriter, Server]:
+    def _prepare(self) -> tuple[RelayWriter, RelayStart]:
         with session(self._endpoint, "source") as connection:
             server = identify(connection)
             expected = self._server.uuid if self._server is not None else self._expected
@@ -314,13 +314,14 @@ class RelayUnit:
         folder = self._directory / str(beginning.sub_directory)
         self._writer = RelayWriter(folder, beginning.file, beginning.end)
         self._publish(self._writer.end)
-        return self._writer, server
+        return self._writer, beginning
 
-    def _follow(self, writer: RelayWriter, server: Server) -> None:
+    def _follow(self, writer: RelayWriter, beginning: RelayStart) -> None:
+        assert self._server is not None
         # events beyond the protocol's largest offset are asked for from the file's start, and compared
         asked = writer.end if writer.end.offset <= _LARGEST_OFFSET else Position(writer.file, FIRST_OFFSET)
         request = ReplicaRequest(asked, self._server_id, self._uuid, self._heartbeat_seconds)
-        stream = ReplicaStream(self._endpoint, server, request)
+        stream = ReplicaStream(self._endpoint, self._server, request, beginning.chain)
         with self._changed:
             self._stream = stream
         synced, synced_at = writer.end, time.monotonic()
@@ -329,6 +330,7 @@ class RelayUnit:
                 return
             if isinstance(piece, ReplicaEvents):
                 writer.write(piece.position.offset, piece.data)
+                beginning.gtids.wrote(stream.chain.take_gtids())  # not of what is received and never written
                 self._received_bytes += len(piece.data)
                 self._timestamp = stream.chain.timestamp or self._timestamp
                 self._publish(writer.end)
@@ -343,7 +345,7 @@ class RelayUnit:
             if self._reconnecting_since is not None:
                 self._trouble = self._reconnecting_since = None
             if writer.end != synced and time.monotonic() - synced_at >= SYNC_SECONDS:
-                self._sync(writer, stream)
+                self._sync(writer)
                 synced, synced_at = writer.end, time.monotonic()
 
     def _begin(self, writer: RelayWriter, at: Position) -> None:
@@ -353,8 +355,7 @@ class RelayUnit:
         ours, theirs = Position(writer.file).number, at.number
         if theirs != ours + 1 or at.offset != FIRST_OFFSET:
             raise RelayError("RELAY-004", Where(position=str(at), file=str(writer.path)))
-        if self._stream is not None:
-            self._take_gtids(writer, self._stream)
+        self._settle_gtids(writer)
         writer.rotate(at.file, self._gtid_text())
         self._publish(writer.end)
 
@@ -362,14 +363,12 @@ class RelayUnit:
         if not same_format(writer.head(len(event)), event):
             raise RelayError("RELAY-015", Where(position=f"{writer.file}:{FIRST_OFFSET}", file=str(writer.path)))
 
-    def _take_gtids(self, writer: RelayWriter, stream: ReplicaStream) -> None:
+    def _settle_gtids(self, writer: RelayWriter) -> None:
         assert self._gtids is not None
-        if not self._gtids.known:
-            self._gtids.begin_file(writer.head, 0)
-        self._gtids.add(stream.chain.take_gtids())
+        self._gtids.settle(writer.head)
 
-    def _sync(self, writer: RelayWriter, stream: ReplicaStream) -> None:
-        self._take_gtids(writer, stream)
+    def _sync(self, writer: RelayWriter) -> None:
+        self._settle_gtids(writer)
         writer.sync(self._gtid_text())
 
     def _publish(self, end: Position) -> None:
@@ -387,7 +386,7 @@ class RelayUnit:
         if writer is not None:
             try:
                 if stream is not None:
-                    self._sync(writer, stream)
+                    self._sync(writer)
             finally:
                 writer.close()
 

@@ -89,12 +89,17 @@ Piece = Begin | FormatCopy | ReplicaEvents | Idle
 class ReplicaStream:
     """A connection that streams binlog events from `request.start` on.
 
+    `chain` has the events of that file before it: so a transaction that is open there ends in the stream. With None it
+    is not known whether one is open.
+
     The constructor connects, checks that the server is the expected one, registers and requests the stream. It raises
     RelayError and SourceError 001 to 003; the error's `retryable` tells whether a new connection may help. Not
     thread-safe, except for `interrupt`.
     """
 
-    def __init__(self, endpoint: Endpoint, server: Server, request: ReplicaRequest) -> None:
+    def __init__(
+        self, endpoint: Endpoint, server: Server, request: ReplicaRequest, chain: EventChain | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._liveness_seconds = 2 * request.heartbeat_seconds
         self._buffer = bytearray(BUFFER_BYTES)
@@ -102,7 +107,8 @@ class ReplicaStream:
         self._from = self._to = 0
         self._file, self._asked = "", request.start
         self._interrupted = False
-        self.chain = EventChain()
+        self._goes_on = chain is not None
+        self.chain = EventChain() if chain is None else chain
         self._connection = _connect(endpoint)
         try:
             self._start(server, request)
@@ -215,8 +221,10 @@ class ReplicaStream:
         if kind in (_HEARTBEAT, _HEARTBEAT_V2):
             yield Idle(self._ends_here(event))
         elif kind == _ROTATE and artificial:
-            self._file, offset = rotate_target(event)
-            self.chain.begin(offset)
+            file, offset = rotate_target(event)
+            if not (self._goes_on and offset == self.chain.position):
+                self.chain.begin(offset)
+            self._file, self._goes_on = file, False
             yield Begin(self.position)
         elif kind == _FORMAT and artificial:
             self.chain.checksum = format_has_checksum(event)
