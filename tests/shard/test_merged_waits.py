@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 
 import pytest
 from merged_world import NAME, A, B, C, World, behind, columns, definition
@@ -101,6 +102,71 @@ def test_a_shard_that_fits_again_is_as_it_is() -> None:
     world.alter(A, "DROP COLUMN made")
     assert not world.open
     assert columns(world.table.after).keys() == {"id", "v"}
+
+
+@pytest.mark.parametrize(
+    ("wider", "back"),
+    [
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(20) NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("CHANGE V v VARCHAR(30) NOT NULL DEFAULT 'x'", "MODIFY v VARCHAR(20) NOT NULL"),
+    ],
+)
+@pytest.mark.parametrize("shards", [[A], [A, B], [A, C]])
+def test_a_widening_that_is_taken_back(wider: str, back: str, shards: list[ShardId]) -> None:
+    """Shards that have never had it need not meet the statement that takes it back."""
+    world = World(A, B, C)
+    for shard in shards:
+        world.alter(shard, wider)
+    for shard in shards:
+        world.alter(shard, back)
+    assert (world.open, world.waits) == ([], {})
+    assert columns(world.table.after) == columns(definition())
+    world.alter(B, wider)
+    world.alter(B, back)
+    assert (world.open, columns(world.table.after)) == ([], columns(definition()))
+
+
+def test_a_widening_that_is_taken_back_beside_another_statement_that_waits() -> None:
+    """Of the shards that wait, each has met what the next one needs: none waits for the other for ever."""
+    world = World(A, B)
+    world.alter(A, "MODIFY v VARCHAR(90) NOT NULL")
+    world.alter(B, RENAME)
+    world.alter(A, "MODIFY v VARCHAR(20) NOT NULL")
+    assert world.open == [B]
+    assert "not met by s.t_0 of s1" in world.waits[B]
+    world.alter(A, RENAME)
+    assert not world.open
+    assert columns(world.table.after).keys() == {"id", "w"}
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "change"),
+    [
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(50) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "DROP COLUMN v", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL, ADD UNIQUE KEY (v)"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL, DROP COLUMN id"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL DEFAULT '?'"),
+        ("ALTER v SET DEFAULT '😀'", "ALTER v SET DEFAULT '🎉'", "ALTER v SET DEFAULT '🐟'"),
+    ],
+)
+def test_a_statement_that_another_shard_needs_still_waits_for_it(first: str, others: str, change: str) -> None:
+    world = World(A, B)
+    for shard, one in ((A, first), (B, others)):
+        if one:
+            world.alter(shard, one)
+    world.alter(A, change)
+    assert A in world.open
+
+
+def test_a_widening_that_is_taken_back_while_a_source_is_not_known() -> None:
+    world = World(A, B)
+    world.alter(A, "MODIFY v VARCHAR(90) NOT NULL")
+    world.table = replace(world.table, silent=frozenset({"s2"}))
+    world.alter(A, "MODIFY v VARCHAR(20) NOT NULL")
+    assert "s2: not started" in world.waits[A]
 
 
 def test_another_shard_can_not_meet_it() -> None:

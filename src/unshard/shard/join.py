@@ -186,6 +186,14 @@ def _default(column: ColumnDefinition) -> Default | None:
     return None if column.default is None or column.default.kind is DefaultKind.NULL else column.default
 
 
+def takes_alike(one: ColumnDefinition, other: ColumnDefinition) -> bool:
+    """Return whether two columns take the same values and have the same default, as far as the server shows it."""
+    first, second = (
+        (_plain(column.type), bool(column.nullable), _default(column), _others(column)) for column in (one, other)
+    )
+    return first == second
+
+
 def joined_column(
     having: Sequence[ColumnDefinition], rule: str | None, there: ColumnDefinition | None = None
 ) -> ColumnDefinition:
