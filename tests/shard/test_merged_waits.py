@@ -169,6 +169,65 @@ def test_a_widening_that_is_taken_back_while_a_source_is_not_known() -> None:
     assert "s2: not started" in world.waits[A]
 
 
+def test_a_table_that_is_made_like_a_shard_that_waits() -> None:
+    world = World(A, B)
+    world.alter(A, RENAME)
+    table = world.table.like(C, A)
+    assert table.shards[C] == table.shards[A]
+    assert wait_of(world, A).kind is WaitKind.SHARDS
+    assert table.evaluate().waits.keys() == {A, C}
+    asked = table.ask(
+        B, StructureRequest("b", behind(definition(), RENAME), "it renames", (f"ALTER TABLE `all`.`t` {RENAME}",))
+    )
+    assert asked.evaluate().barrier == (A, B, C)
+
+
+def test_a_table_that_is_made_like_a_shard_while_its_statement_runs() -> None:
+    """The target has the statement for the new table too, whenever the source of the new table hears of it."""
+    world = World(A, C)
+    after = behind(definition(), RENAME)
+    for shard in (A, C):
+        world.table = world.table.ask(shard, StructureRequest("1", after, "it renames", ("x",)))
+    begun = world.table.begun("s2", world.table.at_barrier(world.table.evaluate(), after))
+    made = begun.like(B, A)
+    assert made.runner is not None
+    before, behind_it = made.done(made.runner.change), begun.done(made.runner.change).like(B, A)
+    assert before.shards[B] == behind_it.shards[B]
+    assert (before.shards[B].done, before.shards[B].request) == ("1", None)
+    assert before.evaluate().waits == {}
+
+
+def test_a_table_that_is_made_like_a_shard_which_adds_a_column_again() -> None:
+    """It has no rows of the time before, so it need not wait for the others."""
+    world = World(A, B)
+    world.alter(A, "DROP COLUMN v")
+    world.alter(A, "ADD COLUMN v VARCHAR(20) NOT NULL")
+    table = world.table.like(C, A)
+    assert table.evaluate().waits.keys() == {A}
+    assert [change.shards for change in table.evaluate().changes] == [(C,)]
+
+
+@pytest.mark.parametrize(
+    ("change", "ran"),
+    [
+        ("ADD COLUMN c INT NOT NULL", "ADD COLUMN `c` int(11) NOT NULL DEFAULT 0"),
+        ("MODIFY v INT NOT NULL", "ALTER COLUMN `v` SET DEFAULT ''"),
+        ("MODIFY v VARCHAR(90) NULL", "MODIFY COLUMN `v` varchar(90)"),
+        (MADE, "ADD COLUMN `made` datetime DEFAULT NULL"),
+        (RENAME, "ADD COLUMN `w` varchar(20)"),
+    ],
+)
+def test_a_new_table_that_does_not_fit_is_let_in(change: str, ran: str) -> None:
+    """Its source writes none of its rows before the target takes them."""
+    world = World(A, B)
+    world.table = world.table.created(C, behind(definition(), change), fits=False)
+    assert world.table.lacks("s2")
+    world.settle()
+    assert not world.table.lacks("s2")
+    assert ran in world.ran[0]
+    world.check()
+
+
 def test_another_shard_can_not_meet_it() -> None:
     world = World(A, B)
     world.alter(A, RENAME)
