@@ -13,6 +13,7 @@ from unshard.errors import ShardError
 from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.shard.join import Fill
 from unshard.shard.merged_parts import OldRows, ShardId, StructureRequest, Wait, WaitKind
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.same_ddl import same_but_for_places
@@ -60,6 +61,20 @@ def test_a_statement_that_is_left_out_of_the_target(change: str, ran: str) -> No
     world.alter(B, "MODIFY v VARCHAR(60) NOT NULL")
     assert not world.open
     assert {"id", "v", "more"} <= columns(world.table.after).keys()
+
+
+def test_a_column_without_a_rule_that_the_shard_drops_may_be_null() -> None:
+    world = World(A, B)
+    for shard in (A, B):
+        world.alter(shard, MADE)
+    world.alter(A, "DROP COLUMN made")
+    skip(world, A)
+    assert not world.open
+    assert world.ran[-1].endswith("MODIFY COLUMN `made` datetime DEFAULT NULL")
+    (column, fill) = world.table.noted("s1").seen["s1"].absent({"made"})["made"]
+    assert (column.name, fill) == ("made", Fill(None, "NULL"))
+    world.alter(B, "ADD COLUMN more INT")
+    assert not world.open
 
 
 def test_a_statement_of_a_column_that_is_of_another_type_elsewhere() -> None:

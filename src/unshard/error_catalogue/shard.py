@@ -194,7 +194,9 @@ SHARD: dict[str, CatalogueEntry] = {
         "tables that are merged into {target} do not have the same columns ({columns} are not in all of them), and"
         " nothing says what rows without them get",
         "bring the tables into the same structure; or use `shard-mode: optimistic`, in which a shard may have a column"
-        " before the others",
+        " before the others. In that mode it is the DROP of a key's column that was left out of {target}: let"
+        " {columns} be NULL there (ALTER TABLE {target} MODIFY …), then start the task again; rows of the shard have"
+        " NULL",
     ),
     "SHARD-050": CatalogueEntry(
         "with `shard-mode: optimistic` an unlock with `--action exec` lets one shard have a column that others of"

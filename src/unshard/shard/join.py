@@ -94,6 +94,20 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
 
 
+def default_of(column: ColumnDefinition) -> Fill | None:
+    """Return what a target fills into a column of a row that is written without it.
+
+    None where that differs by row, or the target refuses such a row. An AUTO_INCREMENT column gets its next number for
+    NULL.
+    """
+    if column.auto_increment:
+        return Fill(None, "NULL")
+    is_empty = column.default is None or column.default.kind is DefaultKind.NULL
+    if is_empty and not column.nullable:
+        return None
+    return Fill(None, "NULL") if is_empty else fill_of(replace(column, renewed=False))
+
+
 def _zero(kind: DataType) -> Fill | None:
     """Return the value that ADD COLUMN fills into a column that is NOT NULL and has no default."""
     if kind.name in INTEGER_TYPES:

@@ -48,6 +48,8 @@ class MergedMembers(ShardingGroups):
         """Return the constants that rows of this table get in columns of the target that the table lacks.
 
         And the table without its own columns that are not written (`shard.forced`): it counts as one that lacks them.
+        A column that such a table counts as having, and lacks, is written with the target's own default, or NULL where
+        that differs by row and somebody has let the column be NULL: rows of several tables share a statement.
         """
         target = self.rules.route(upstream.name)
         merged, there = self.merged.get(target), self.tables.targets.get(target)
@@ -56,15 +58,17 @@ class MergedMembers(ShardingGroups):
             return (), upstream
         shard = merged.shards.get(ShardId(self.store.source, upstream.name))
         own = frozenset(column.name.lower() for column in upstream.columns)
-        left_out = own - names_of(shard.structure) if shard is not None and shard.fitted else frozenset[str]()
-        lacking = columns.fills(own - left_out)
+        counted = names_of(shard.structure) if shard is not None and shard.fitted else own
+        left_out, absent = own - counted, counted - own
+        lacking = columns.absent(absent) | columns.fills(counted)
         known = {column.name.lower(): column for column in there.columns}
         found = []
         for name, (column, fill) in lacking.items():
-            if name in known:
+            if name in known and (fill is not None or known[name].nullable):
                 shown = to_column(column, self.dialect)
-                made = replace(shown, name=known[name].name, auto_increment=False, nullable=True)
-                found.append(Constant(made, fill.value, kept=shard is not None and name in shard.dropped))
+                made = replace(shown, name=known[name].name, auto_increment=False, nullable=not column.auto_increment)
+                kept = name in absent or (shard is not None and name in shard.dropped)
+                found.append(Constant(made, fill.value if fill is not None else None, kept=kept))
         written = tuple(column for column in upstream.columns if column.name.lower() not in left_out)
         return tuple(found), replace(upstream, columns=written)
 
