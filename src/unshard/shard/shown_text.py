@@ -4,7 +4,8 @@ The dictionaries of MariaDB and MySQL are in utf8mb3, which has no letters of fo
 `information_schema` have a `?` in place of each such letter, so a `?` may stand for one. A structure that is recorded
 has the same form, also where it was computed from a statement that has the letters.
 
-Nothing is generated from a text that is not certain: a shard's own statement runs, which has the letters.
+Nothing is generated from a text that is not certain: a shard's own statement runs, which has the letters. The dump asks
+for the defaults of the tables that it copies (`dump.true_defaults`), so a target that is made of them has the letters.
 """
 
 from __future__ import annotations

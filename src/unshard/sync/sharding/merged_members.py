@@ -14,6 +14,7 @@ from typing import Any
 from unshard.crash_point import reach
 from unshard.ddl.evaluate import definition_of
 from unshard.errors import ShardError, Where
+from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_column, to_table
@@ -124,7 +125,13 @@ class MergedMembers(ShardingGroups):
                     return None
                 merged = self._unclaimed_step(target, partial(self._copied, found=own))
             if merged.after is not None and not merged.has_equal_shards:
-                joined[target] = to_table(without_uncertain_defaults(merged.after), target, self.dialect)
+                after = without_uncertain_defaults(merged.after)
+                pairs = zip(merged.after.columns, after.columns, strict=True)
+                if lost := [column.name for column, other in pairs if column != other]:
+                    why = "the shards differ, and a default has ? that may stand for other letters"
+                    log = logger("sync", source=source, table=str(target))
+                    log.warning("a default is left out", columns=", ".join(lost), why=why)
+                joined[target] = to_table(after, target, self.dialect)
         return joined
 
     def end_join(self, targets: Iterable[TableName]) -> None:
