@@ -1,7 +1,8 @@
 """Finds the true text of defaults in which a source may show letters of four bytes as `?`.
 
-The dictionaries of MariaDB and MySQL have no such letters, so SHOW CREATE TABLE has a `?` in place of each. The DEFAULT
-function returns the default as it is, but for a NOT NULL column it needs a row of the table.
+The dictionaries of MariaDB and of MySQL before 8.0 have no such letters, so SHOW CREATE TABLE has a `?` in place of
+each. The DEFAULT function returns the default as it is, but for a NOT NULL column it needs a row of the table. MySQL
+8.0 and newer show the bytes of such a default, `0xF09F9880`; a `?` is a question mark there.
 
 | the server tells | the structure that is dumped has |
 |---|---|
@@ -22,6 +23,7 @@ from unshard.log import logger
 from unshard.model.table import Table, quote_name
 from unshard.mysql.charsets import BEYOND_THREE_BYTES
 from unshard.mysql.defaults import column_lines, default_span, with_lines
+from unshard.mysql.flavour import Flavour, flavour_of, version_of
 from unshard.schema.words import unquoted
 from unshard.source.snapshot import ask
 
@@ -42,7 +44,7 @@ def with_true_defaults(connection: Any, table: Table) -> Table:
         and (span := default_span(lines.get(column.name, ""))) is not None
         and "?" in lines[column.name][slice(*span)]
     }
-    if not shown:
+    if not shown or _shows_bytes(connection):
         return table
     asked = ", ".join(f"HEX(CONVERT(DEFAULT(d.{quote_name(name)}) USING utf8mb4))" for name in shown)
     (row,) = ask(
@@ -58,6 +60,11 @@ def with_true_defaults(connection: Any, table: Table) -> Table:
         why = "a default has ? that may stand for other letters, and the source does not tell while the table is empty"
         logger("dump", table=str(table.name)).warning("a default is left out", columns=", ".join(unknown), why=why)
     return replace(table, create_sql=with_lines(table.create_sql, found))
+
+
+def _shows_bytes(connection: Any) -> bool:
+    ((version,),) = ask(connection, "SELECT VERSION()")
+    return flavour_of(version) is Flavour.MYSQL and version_of(version) >= (8, 0, 0)
 
 
 def _with_letters(literal: str, value: str) -> str | None:

@@ -79,7 +79,7 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     default, kind = column.default, column.type
     if default is None or default.kind is DefaultKind.NULL:
         return Fill(None, "NULL") if column.nullable else _zero(kind)
-    if default.kind is not DefaultKind.CONSTANT or default.text[:1] in "bBxX":
+    if default.kind is not DefaultKind.CONSTANT or default.text[:1] in "bBxX" or default.text[:2] == "0x":
         return None
     text = unquoted(default.text) if default.text[:1] in "'\"" else default.text
     if kind.name in INTEGER_TYPES or kind.name == "year":
