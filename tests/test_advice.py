@@ -46,6 +46,7 @@ WALKED = {
     "SHARD-006": "test_an_owner_that_is_gone_needs_force",
     "SHARD-023": "test_rows_that_a_statement_takes_away_are_deleted_by_hand",
     "SHARD-030": "test_a_create_that_is_left_out_makes_nobody_wait",
+    "SHARD-045": "test_a_table_that_the_target_can_not_take",
     "SHARD-048": "test_shards_without_a_key_that_differ",
     "SHARD-035": "test_the_task_stops_at_the_new_shard_and_gets_past_it",
     "SYNC-003": "test_a_row_of_others_is_removed",

@@ -51,6 +51,37 @@ def test_rows_get_the_default_that_the_sources_have(rig: ShardRig) -> None:
         has_columns(run, shards, "id", "v")
 
 
+@pytest.mark.parametrize("consistency", ["auto", "flush"])
+def test_shards_that_are_alike_when_they_are_copied(rig: ShardRig, consistency: str) -> None:
+    """The table that is made for them has the default of the sources, which none of them shows."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, a VARCHAR(40) NOT NULL DEFAULT '😀'"
+    instance = {"route-rules": ["fold"], "mydumper": {"extra-args": f"--consistency {consistency}"}}
+    shards = optimistic(rig, row=row, instance=instance)
+    with rig.run(shards) as run:
+        run.catch_up()
+        assert default(shards) == "😀"
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        has_columns(run, shards, "id", "v", "a", "c")
+        assert default(shards) == "😀"
+        in_step(run, shards)
+
+
+def test_empty_shards_whose_default_nobody_tells(rig: ShardRig) -> None:
+    """The target's column has no default rather than another one."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL DEFAULT '😀'"
+    shards = optimistic(rig, row=row)
+    for shard in shards.shards:
+        shards.delete(*shard, 0)
+    with rig.run(shards) as run:
+        run.catch_up()
+        assert "DEFAULT '" not in shards.target.query(f"SHOW CREATE TABLE {shards.merged}")[0][1]
+        for shard in shards.shards:
+            shards.run(shard[0], f"INSERT INTO {shards.at(shard[1])} (id) VALUES ({shards.id(*shard, 1)})")
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        has_columns(run, shards, "id", "v", "c")
+        in_step(run, shards)
+
+
 def test_shards_that_differ_when_they_are_copied(rig: ShardRig) -> None:
     """The target's column has no default rather than another one: each row has the value of its shard."""
     row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL DEFAULT '😀'"

@@ -269,3 +269,25 @@ def test_another_mode_while_a_shard_is_ahead_is_refused(rig: ShardRig) -> None:
         for shard in shards.shards:
             shards.alter(*shard, "CHANGE v w VARCHAR(20) NOT NULL")
         has_columns(run, shards, "id", "w", "c")
+
+
+def test_a_widening_that_one_shard_takes_back(rig: ShardRig) -> None:
+    """The other shards never had it; the target is as it was, and nothing waits."""
+    shards = optimistic(rig, row="id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, n INT")
+    first = shards.shards[0]
+
+    def kind() -> str:
+        return str(shards.target.query(f"SHOW COLUMNS FROM {shards.merged} LIKE 'n'")[0][1])
+
+    with rig.run(shards) as run:
+        run.catch_up()
+        before = kind()
+        shards.alter(*first, "MODIFY n BIGINT")
+        wait_until(lambda: "bigint" in kind(), "the wider type")
+        shards.insert(*first, 1, n="7")
+        shards.alter(*first, "MODIFY n INT")
+        for shard in shards.shards:
+            shards.insert(*shard, 2, n="8")
+        in_step(run, shards)
+        assert kind() == before
+    assert ctl("shard-ddl-lock", str(shards.files().task_path))["locks"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 
 import pytest
 from merged_world import NAME, A, B, C, World, behind, columns, definition
@@ -12,6 +13,7 @@ from unshard.errors import ShardError
 from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.shard.join import Fill
 from unshard.shard.merged_parts import OldRows, ShardId, StructureRequest, Wait, WaitKind
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.same_ddl import same_but_for_places
@@ -61,6 +63,20 @@ def test_a_statement_that_is_left_out_of_the_target(change: str, ran: str) -> No
     assert {"id", "v", "more"} <= columns(world.table.after).keys()
 
 
+def test_a_column_without_a_rule_that_the_shard_drops_may_be_null() -> None:
+    world = World(A, B)
+    for shard in (A, B):
+        world.alter(shard, MADE)
+    world.alter(A, "DROP COLUMN made")
+    skip(world, A)
+    assert not world.open
+    assert world.ran[-1].endswith("MODIFY COLUMN `made` datetime DEFAULT NULL")
+    (column, fill) = world.table.noted("s1").seen["s1"].absent({"made"})["made"]
+    assert (column.name, fill) == ("made", Fill(None, "NULL"))
+    world.alter(B, "ADD COLUMN more INT")
+    assert not world.open
+
+
 def test_a_statement_of_a_column_that_is_of_another_type_elsewhere() -> None:
     world = World(A, B)
     world.alter(A, "ADD COLUMN c VARCHAR(10)")
@@ -101,6 +117,130 @@ def test_a_shard_that_fits_again_is_as_it_is() -> None:
     world.alter(A, "DROP COLUMN made")
     assert not world.open
     assert columns(world.table.after).keys() == {"id", "v"}
+
+
+@pytest.mark.parametrize(
+    ("wider", "back"),
+    [
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(20) NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("CHANGE V v VARCHAR(30) NOT NULL DEFAULT 'x'", "MODIFY v VARCHAR(20) NOT NULL"),
+    ],
+)
+@pytest.mark.parametrize("shards", [[A], [A, B], [A, C]])
+def test_a_widening_that_is_taken_back(wider: str, back: str, shards: list[ShardId]) -> None:
+    """Shards that have never had it need not meet the statement that takes it back."""
+    world = World(A, B, C)
+    for shard in shards:
+        world.alter(shard, wider)
+    for shard in shards:
+        world.alter(shard, back)
+    assert (world.open, world.waits) == ([], {})
+    assert columns(world.table.after) == columns(definition())
+    world.alter(B, wider)
+    world.alter(B, back)
+    assert (world.open, columns(world.table.after)) == ([], columns(definition()))
+
+
+def test_a_widening_that_is_taken_back_beside_another_statement_that_waits() -> None:
+    """Of the shards that wait, each has met what the next one needs: none waits for the other for ever."""
+    world = World(A, B)
+    world.alter(A, "MODIFY v VARCHAR(90) NOT NULL")
+    world.alter(B, RENAME)
+    world.alter(A, "MODIFY v VARCHAR(20) NOT NULL")
+    assert world.open == [B]
+    assert "not met by s.t_0 of s1" in world.waits[B]
+    world.alter(A, RENAME)
+    assert not world.open
+    assert columns(world.table.after).keys() == {"id", "w"}
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "change"),
+    [
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "MODIFY v VARCHAR(50) NOT NULL", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "DROP COLUMN v", "MODIFY v VARCHAR(20) NOT NULL"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL, ADD UNIQUE KEY (v)"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL, DROP COLUMN id"),
+        ("MODIFY v VARCHAR(90) NOT NULL", "", "MODIFY v VARCHAR(20) NOT NULL DEFAULT '?'"),
+        ("ALTER v SET DEFAULT '😀'", "ALTER v SET DEFAULT '🎉'", "ALTER v SET DEFAULT '🐟'"),
+    ],
+)
+def test_a_statement_that_another_shard_needs_still_waits_for_it(first: str, others: str, change: str) -> None:
+    world = World(A, B)
+    for shard, one in ((A, first), (B, others)):
+        if one:
+            world.alter(shard, one)
+    world.alter(A, change)
+    assert A in world.open
+
+
+def test_a_widening_that_is_taken_back_while_a_source_is_not_known() -> None:
+    world = World(A, B)
+    world.alter(A, "MODIFY v VARCHAR(90) NOT NULL")
+    world.table = replace(world.table, silent=frozenset({"s2"}))
+    world.alter(A, "MODIFY v VARCHAR(20) NOT NULL")
+    assert "s2: not started" in world.waits[A]
+
+
+def test_a_table_that_is_made_like_a_shard_that_waits() -> None:
+    world = World(A, B)
+    world.alter(A, RENAME)
+    table = world.table.like(C, A)
+    assert table.shards[C] == table.shards[A]
+    assert wait_of(world, A).kind is WaitKind.SHARDS
+    assert table.evaluate().waits.keys() == {A, C}
+    asked = table.ask(
+        B, StructureRequest("b", behind(definition(), RENAME), "it renames", (f"ALTER TABLE `all`.`t` {RENAME}",))
+    )
+    assert asked.evaluate().barrier == (A, B, C)
+
+
+def test_a_table_that_is_made_like_a_shard_while_its_statement_runs() -> None:
+    """The target has the statement for the new table too, whenever the source of the new table hears of it."""
+    world = World(A, C)
+    after = behind(definition(), RENAME)
+    for shard in (A, C):
+        world.table = world.table.ask(shard, StructureRequest("1", after, "it renames", ("x",)))
+    begun = world.table.begun("s2", world.table.at_barrier(world.table.evaluate(), after))
+    made = begun.like(B, A)
+    assert made.runner is not None
+    before, behind_it = made.done(made.runner.change), begun.done(made.runner.change).like(B, A)
+    assert before.shards[B] == behind_it.shards[B]
+    assert (before.shards[B].done, before.shards[B].request) == ("1", None)
+    assert before.evaluate().waits == {}
+
+
+def test_a_table_that_is_made_like_a_shard_which_adds_a_column_again() -> None:
+    """It has no rows of the time before, so it need not wait for the others."""
+    world = World(A, B)
+    world.alter(A, "DROP COLUMN v")
+    world.alter(A, "ADD COLUMN v VARCHAR(20) NOT NULL")
+    table = world.table.like(C, A)
+    assert table.evaluate().waits.keys() == {A}
+    assert [change.shards for change in table.evaluate().changes] == [(C,)]
+
+
+@pytest.mark.parametrize(
+    ("change", "ran"),
+    [
+        ("ADD COLUMN c INT NOT NULL", "ADD COLUMN `c` int(11) NOT NULL DEFAULT 0"),
+        ("MODIFY v INT NOT NULL", "ALTER COLUMN `v` SET DEFAULT ''"),
+        ("MODIFY v VARCHAR(90) NULL", "MODIFY COLUMN `v` varchar(90)"),
+        (MADE, "ADD COLUMN `made` datetime DEFAULT NULL"),
+        (RENAME, "ADD COLUMN `w` varchar(20)"),
+    ],
+)
+def test_a_new_table_that_does_not_fit_is_let_in(change: str, ran: str) -> None:
+    """Its source writes none of its rows before the target takes them."""
+    world = World(A, B)
+    world.table = world.table.created(C, behind(definition(), change), fits=False)
+    assert world.table.lacks("s2")
+    world.settle()
+    assert not world.table.lacks("s2")
+    assert ran in world.ran[0]
+    world.check()
 
 
 def test_another_shard_can_not_meet_it() -> None:

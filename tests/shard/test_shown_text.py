@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from merged_world import NAME, A, B, World, behind, definition
+from merged_world import BASE, NAME, A, B, World, behind, definition
 
-from unshard.shard.join import IncompatibleError, joined_structure
+from unshard.shard.join import IncompatibleError, fill_of, joined_structure
 from unshard.shard.merged_parts import WaitKind
 from unshard.shard.merged_table import MergedTable
+from unshard.shard.shown_text import as_shown
 
 LETTER = "VARCHAR(40) NOT NULL DEFAULT '😀'"
 
@@ -85,3 +86,16 @@ def test_a_shard_that_lacks_such_a_column_is_not_registered() -> None:
     table = MergedTable(NAME).register(A, behind(definition(), f"ADD COLUMN a {LETTER}"))
     with pytest.raises(IncompatibleError, match="no constant value"):
         table.joined(B, definition())
+
+
+def test_a_server_that_shows_the_bytes_of_such_a_default() -> None:
+    """As MySQL 8.0 does. The record has it as it is computed from a statement, and no row gets these digits."""
+    computed = behind(definition(), f"ADD COLUMN a {LETTER}")
+    line = "`a` varchar(40) NOT NULL DEFAULT 0xF09F9880"
+    shown = definition(BASE.replace("  PRIMARY", f"  {line},\n  PRIMARY"))
+    assert as_shown(shown) == computed
+    column = shown.column("a")
+    assert column is not None
+    assert fill_of(column) is None
+    with pytest.raises(IncompatibleError, match="no constant value"):
+        MergedTable(NAME).register(A, as_shown(shown)).joined(B, definition())

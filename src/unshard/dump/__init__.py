@@ -10,6 +10,7 @@ An interrupted dump is resumed from the records in its folder.
 | `folder` | the begin of a dump in its folder, and its end, when files get their final names |
 | `locked` | dumps whose snapshots start under one lock, and dumps without a common snapshot |
 | `lock_free` | dumps without a lock: a snapshot for each table |
+| `true_defaults` | the defaults that a source shows with other letters than they have |
 | `ranges` | a large table, read over several connections that have one snapshot |
 | `result_rows` | rows of a large result as Arrow columns, off the socket |
 | `read` | the rows of a chunk as Arrow batches |

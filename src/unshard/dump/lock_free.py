@@ -18,6 +18,7 @@ from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record,
 from unshard.dump.plan import TRANSACTIONAL, key_ranges
 from unshard.dump.ranges import RANGES_A_READER, read_ranges
 from unshard.dump.read import read_rows
+from unshard.dump.true_defaults import with_true_defaults
 from unshard.dump.write import FileLimits, raw_names, remove_parts, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
 from unshard.model.position import Location
@@ -167,6 +168,7 @@ def _open_snapshot(
     for table in tables:
         if table is not None and not _has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(table.name)))
+    tables = [with_true_defaults(bulks[0], table) if table is not None else None for table in tables]
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location, same
 
 

@@ -24,6 +24,7 @@ from unshard.dump.lock_free import reader, touch
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
 from unshard.dump.plan import Resolved, TableChunk
 from unshard.dump.read import read_rows
+from unshard.dump.true_defaults import with_true_defaults
 from unshard.dump.write import FileLimits, raw_names, write_files
 from unshard.errors import DumpError, Where, enclose
 from unshard.model.position import Location
@@ -155,7 +156,7 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
     start_snapshot(bulk)
     there = {name for name in sorted({c.table for c in work.chunks}.union(work.tables)) if touch(bulk, name)}
     chunks = [chunk for chunk in work.chunks if chunk.table in there]
-    structures = _Structures(plain)
+    structures = _Structures(plain, bulk)
     files = [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if not chunk.transactional]
     location: Location | None = None
     listed: tuple[TableName, ...] = ()
@@ -171,7 +172,7 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
 
 def _dump_unlocked(work: ChunkWork) -> Share:
     with reader(work.endpoint, text=True) as plain, reader(work.endpoint, text=False) as bulk:
-        structures = _Structures(plain)
+        structures = _Structures(plain, bulk)
         files = [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks]
         tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables)
     return Share(tuple(files), tables)
@@ -223,10 +224,10 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
 
 class _Structures:
-    """The structures of tables, each of which is read once in a task."""
+    """The structures of tables, each of which is read once in a task; `bulk` is the connection that reads rows."""
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    def __init__(self, connection: Any, bulk: Any) -> None:
+        self._connection, self._bulk = connection, bulk
         self._known: dict[TableName, Table] = {}
 
     def of(self, name: TableName) -> Table:
@@ -235,7 +236,7 @@ class _Structures:
             table = read_table(self._connection, name)
             if table is None:
                 raise DumpError("DUMP-001", Where(table=str(name)))
-            self._known[name] = table
+            self._known[name] = with_true_defaults(self._bulk, table)
         return self._known[name]
 
 

@@ -166,13 +166,16 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-045": CatalogueEntry(
         "a new table joins those that are merged into {target}, and {target} can't take its rows: {why}",
-        "add what is missing to one of the shards first, by ALTER TABLE; or drop the new table and create it with the"
-        " structure of another shard. Leave this CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, then start the task again: the table is merged all the"
+        " same, and {target} gets what it lacks. Only a column whose type has none in common with that of {target} is"
+        " left out of the table's rows. To have the table like the other shards, drop it and create it anew after that",
     ),
     "SHARD-046": CatalogueEntry(
-        "this table, which is merged into {target}, waits with an earlier statement, and has another structure now by a"
-        " statement that is left out on the target, or for it was dropped and made again",
-        "let the statement that waits come through first: `unshard ctl query-status` shows what it waits for",
+        "this table, which is merged into {target}, waited with an earlier statement when it was dropped, and is made"
+        " again",
+        "start the task again, as the wait may be over. If it stops here again, give the command for this table that"
+        " `unshard ctl shard-ddl-lock {task_file}` shows under `help`, and start the task again; once for each"
+        " statement that the dropped table waits with",
     ),
     "SHARD-047": CatalogueEntry(
         "what this statement makes of the structure of {target} is not computed: {why}",
@@ -191,7 +194,9 @@ SHARD: dict[str, CatalogueEntry] = {
         "tables that are merged into {target} do not have the same columns ({columns} are not in all of them), and"
         " nothing says what rows without them get",
         "bring the tables into the same structure; or use `shard-mode: optimistic`, in which a shard may have a column"
-        " before the others",
+        " before the others. In that mode it is the DROP of a key's column that was left out of {target}: let"
+        " {columns} be NULL there (ALTER TABLE {target} MODIFY …), then start the task again; rows of the shard have"
+        " NULL",
     ),
     "SHARD-050": CatalogueEntry(
         "with `shard-mode: optimistic` an unlock with `--action exec` lets one shard have a column that others of"

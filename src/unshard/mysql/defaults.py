@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from unshard.model.table import Column, Table
 
@@ -36,6 +37,25 @@ def column_lines(create_sql: str) -> dict[str, str]:
     return {name.replace("``", "`"): rest for name, rest in _LINE.findall(create_sql)}
 
 
+def with_lines(create_sql: str, lines: Mapping[str, str]) -> str:
+    """Return the SHOW CREATE TABLE with other texts after the names of these columns."""
+
+    def changed(line: re.Match[str]) -> str:
+        name, rest = line[1].replace("``", "`"), line.start(2) - line.start()
+        return line[0][:rest] + lines.get(name, line[2]) + line[0][rest + len(line[2]) :]
+
+    return _LINE.sub(changed, create_sql)
+
+
+def default_span(definition: str) -> tuple[int, int] | None:
+    """Return where the constant after DEFAULT is in a line of `column_lines`; None where there is none."""
+    for token in _TOKEN.finditer(definition):
+        if token[0].startswith("DEFAULT "):
+            constant = _CONSTANT.match(definition, token.end())
+            return constant.span() if constant is not None else None
+    return None
+
+
 def computed_default(definition: str) -> str | None:
     """Return the rest of a line of `column_lines` after DEFAULT if the default is an expression; None otherwise."""
     for token in _TOKEN.finditer(definition):
@@ -47,8 +67,7 @@ def computed_default(definition: str) -> str | None:
 def _default(column: Column, definition: str) -> str | None:
     for token in _TOKEN.finditer(definition):
         if token[0].startswith("DEFAULT "):
-            constant = _CONSTANT.match(definition, token.end())
-            if constant is None or (column.type in _BINARY and not constant[0].isascii()):
-                return None
-            return constant[0]
+            span = default_span(definition)
+            constant = definition[slice(*span)] if span is not None else None
+            return None if constant is None or (column.type in _BINARY and not constant.isascii()) else constant
     return "NULL" if column.nullable else None

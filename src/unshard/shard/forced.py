@@ -10,12 +10,13 @@ It is the shard's own structure, except for what can't be joined with those of t
 | a column that another shard lacks, and that has no rule | a nullable one, with the rule NULL |
 | a generated column that another shard lacks | none |
 | one whose members the server may show with other letters, and that another shard lacks | none |
-| no column where the target has one without a rule, or one of a unique key | the target's column |
+| no column where the target has one without a rule | the target's column, which may be NULL and has no default |
+| the same, where that is AUTO_INCREMENT or generated, and where it is one of a unique key | the target's column |
 | a plain key of other columns than the target's of that name | none |
 | a unique key over a column that another shard lacks | none |
 
 So nothing is narrowed, and no row of another shard changes. The shard's rows are written without the columns that the
-structure lacks.
+structure lacks, and have the target's default in the columns that it has and the shard lacks.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def fitted(structure: TableDefinition, there: TableDefinition, others: Sequence[
     needed = frozenset(name for key in there.keys if key.kind.unique for name in key.columns)
     found = [_fitted(column, there, others, needed) for column in structure.columns]
     found += [
-        column
+        column if column.name.lower() in needed else _empty(column, others)
         for column in there.columns
         if column.name.lower() not in own and (fill_of(column) is None or column.name.lower() in needed)
     ]
@@ -61,6 +62,18 @@ def _fitted(
         written = fill_of(other) is None or column.name.lower() in needed or _joins(column, other)
         return other if written else None
     return column
+
+
+def _empty(column: ColumnDefinition, others: Sequence[TableDefinition]) -> ColumnDefinition:
+    """Return the target's column as one that is NULL by default; unchanged where it can't be that."""
+    if column.auto_increment or column.generated is not None or column.period:
+        return column
+    empty = replace(column, nullable=True, default=None)
+    try:
+        joined_column((empty, *(one for table in others if (one := table.column(column.name)))), None, column)
+    except IncompatibleError:
+        return column
+    return empty
 
 
 def _joins(column: ColumnDefinition, other: ColumnDefinition) -> bool:

@@ -79,7 +79,7 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     default, kind = column.default, column.type
     if default is None or default.kind is DefaultKind.NULL:
         return Fill(None, "NULL") if column.nullable else _zero(kind)
-    if default.kind is not DefaultKind.CONSTANT or default.text[:1] in "bBxX":
+    if default.kind is not DefaultKind.CONSTANT or default.text[:1] in "bBxX" or default.text[:2] == "0x":
         return None
     text = unquoted(default.text) if default.text[:1] in "'\"" else default.text
     if kind.name in INTEGER_TYPES or kind.name == "year":
@@ -92,6 +92,20 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
         return Fill(text, default.text)
     moment = _MOMENT.get(kind.name)
     return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
+
+
+def default_of(column: ColumnDefinition) -> Fill | None:
+    """Return what a target fills into a column of a row that is written without it.
+
+    None where that differs by row, or the target refuses such a row. An AUTO_INCREMENT column gets its next number for
+    NULL.
+    """
+    if column.auto_increment:
+        return Fill(None, "NULL")
+    is_empty = column.default is None or column.default.kind is DefaultKind.NULL
+    if is_empty and not column.nullable:
+        return None
+    return Fill(None, "NULL") if is_empty else fill_of(replace(column, renewed=False))
 
 
 def _zero(kind: DataType) -> Fill | None:
@@ -184,6 +198,14 @@ def _same_name(name: str | None) -> str | None:
 
 def _default(column: ColumnDefinition) -> Default | None:
     return None if column.default is None or column.default.kind is DefaultKind.NULL else column.default
+
+
+def takes_alike(one: ColumnDefinition, other: ColumnDefinition) -> bool:
+    """Return whether two columns take the same values and have the same default, as far as the server shows it."""
+    first, second = (
+        (_plain(column.type), bool(column.nullable), _default(column), _others(column)) for column in (one, other)
+    )
+    return first == second
 
 
 def joined_column(

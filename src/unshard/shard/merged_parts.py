@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from unshard.model.table import TableName
 from unshard.schema.definition import ColumnDefinition, TableDefinition
-from unshard.shard.join import Fill, fill_of
+from unshard.shard.join import Fill, default_of, fill_of
 from unshard.shard.sequence import Form
 
 
@@ -174,6 +174,14 @@ class MergedColumns:
             if fill is not None:
                 found[name] = column, fill
         return found
+
+    def absent(self, names: Collection[str]) -> dict[str, tuple[ColumnDefinition, Fill | None]]:
+        """Return each of these columns, in lower case, with the value that the target gives to rows without it.
+
+        That is None where it differs by row. Generated columns are not among them, as no row is written with one.
+        """
+        columns = [column for name in names if (column := self.after.column(name)) is not None]
+        return {one.name.lower(): (one, default_of(one)) for one in columns if one.generated is None}
 
 
 def names_of(table: TableDefinition) -> frozenset[str]:

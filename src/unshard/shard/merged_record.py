@@ -124,16 +124,32 @@ class MergedRecord:
             return self._to(shards, structure, {})
         return self._to(shards, *self._target(shards))
 
-    def created(self, shard: ShardId, structure: TableDefinition) -> Self:
-        """Add a shard that is a new table and fits. It has no rows, so it has dropped none of the columns it lacks.
+    def created(self, shard: ShardId, structure: TableDefinition, *, fits: bool = True) -> Self:
+        """Add a shard that is a new table. It has no rows, so it has dropped none of the columns it lacks.
 
-        Raises IncompatibleError where no structure takes its rows and those of the others.
+        One that does not fit is added with a structure that joins with the other shards' (`shard.forced`); the target
+        gets the join before any of its rows. Raises IncompatibleError where one is said to fit, and does not.
         """
-        shards = {**self.shards, shard: MergedShard(structure)}
         if self.after is None:
-            return self._to(shards, structure, {})
+            return self._to({shard: MergedShard(structure)}, structure, {})
+        if not fits:
+            structure, is_fitted = self._joining(shard, structure)
+            return self._to({**self.shards, shard: MergedShard(structure, fitted=is_fitted)}, self.after, self.rules)
+        shards = {**self.shards, shard: MergedShard(structure)}
         _, rules = self._target(shards)
         return self._to(shards, self.after, rules)
+
+    def like(self, shard: ShardId, model: ShardId) -> Self:
+        """Add a shard that is a new table, made like another shard of its source: it waits with the same request.
+
+        It has no rows, so it has dropped none of the columns it lacks.
+        """
+        state = replace(self.shards[model], dropped=frozenset())
+        made = replace(self, shards={**self.shards, shard: state})
+        if self.runner is None or not self.runs(model):
+            return made
+        change = replace(self.runner.change, shards=(*self.runner.change.shards, shard))
+        return replace(made, runner=replace(self.runner, change=change))
 
     def without(self, shard: ShardId) -> Self:
         """Take out a shard that was dropped, or whose source has left the task. Columns only it had are leaving."""
@@ -146,11 +162,14 @@ class MergedRecord:
         return replace(self, seen=seen)._to(shards, self.after, self.rules)
 
     def ask(self, shard: ShardId, request: StructureRequest) -> Self:
-        """Add the shard's request. The target has all of the shard's changes before it. May be repeated."""
+        """Add the shard's request. The target has all of the shard's changes before it. May be repeated.
+
+        One that a human has forced before it is asked for gets the structure that joins with the other shards'.
+        """
         state = self.shards[shard]
         if state.done == request.id:
             return self
-        if state.fitted and not request.barrier:
+        if (state.fitted or request.forced) and not request.barrier:
             request = self._fitted(shard, request)
         return replace(self, shards={**self.shards, shard: replace(state, request=request)})
 

@@ -27,7 +27,7 @@ from unshard.schema.operations import (
     Operation,
     SetDefault,
 )
-from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys
+from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys, takes_alike
 from unshard.shard.shown_text import uncertain_part
 
 
@@ -42,6 +42,22 @@ def barrier_of(before: TableDefinition, after: TableDefinition, operations: Sequ
         if why:
             return why
     return _rest(before, after)
+
+
+def is_met_by(structure: TableDefinition, before: TableDefinition, after: TableDefinition) -> bool:
+    """Return whether a shard of this structure need not meet a statement that leads from `before` to `after`.
+
+    The statement changes columns only, and the structure has them already as they are after it. This is so where one
+    shard takes back what it has widened.
+    """
+    pairs = [(before.column(column.name), column) for column in after.columns]
+    if len(before.columns) != len(pairs) or plain_keys(before) != plain_keys(after) or _rest(before, after):
+        return False
+    if any(old is None or uncertain_part(old) or uncertain_part(new) for old, new in pairs):
+        return False
+    changed = [new for old, new in pairs if old is not None and not takes_alike(old, new)]
+    own = [(structure.column(column.name), column) for column in changed]
+    return bool(own) and all(there is not None and takes_alike(there, column) for there, column in own)
 
 
 def _barrier(before: TableDefinition, after: TableDefinition, operation: Operation) -> str:

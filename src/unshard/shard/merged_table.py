@@ -26,6 +26,7 @@ from unshard.shard.merged_parts import (
     names_of,
 )
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
+from unshard.shard.merged_step import is_met_by
 from unshard.shard.same_ddl import same_but_for_places
 
 
@@ -138,12 +139,37 @@ class MergedTable(MergedRecord):
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
-        wait = self._barred(at_barrier)
-        if at_barrier and wait is None:
-            return MergedDecision(tuple(changes), waits, at_barrier)
-        if wait is not None:
-            waits |= dict.fromkeys(at_barrier, wait)
-        return MergedDecision(tuple(changes), waits)
+        alone = self._alone(at_barrier)
+        others = tuple(shard for shard in at_barrier if shard not in alone)
+        for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
+            waits |= dict.fromkeys(shards, wait) if wait is not None else {}
+        ready = alone or others
+        return MergedDecision(tuple(changes), waits, ready if ready and ready[0] not in waits else ())
+
+    def _alone(self, at_barrier: tuple[ShardId, ...]) -> tuple[ShardId, ...]:
+        """Return the shards of one statement at the barrier that no other shard needs to meet; empty if none is such.
+
+        All others have what it leads to (`merged_step.is_met_by`).
+        """
+        met: dict[tuple[str, ...], list[ShardId]] = {}
+        for shard in at_barrier:
+            ddls = self._request(shard).ddls
+            like = ddls if ddls in met else next((one for one in met if same_but_for_places(ddls, one)), ddls)
+            met.setdefault(like, []).append(shard)
+        for shards in met.values():
+            own = frozenset(shards)
+            others = distinct({shard: state for shard, state in self.shards.items() if shard not in own})
+            if others and not any(self.shards[shard].fitted for shard in shards):
+                asked = [(self.shards[shard].structure, self._request(shard).after) for shard in shards]
+                changes = {(id(before), id(after)): (before, after) for before, after in asked}.values()
+                if all(is_met_by(one, *change) for change in changes for one in others):
+                    return tuple(shards)
+        return ()
+
+    def _request(self, shard: ShardId) -> StructureRequest:
+        request = self.shards[shard].request
+        assert request is not None
+        return request
 
     def _is_at_barrier(self, request: StructureRequest) -> bool:
         """Return whether the request's own statement is run, once all shards have met it.
@@ -170,9 +196,8 @@ class MergedTable(MergedRecord):
         if not at_barrier:
             return None
         if self.awaited:
-            why = f"{', '.join(self.awaited)}: not started, or at its start, so nobody knows all of its tables"
-            return Wait(WaitKind.UNKNOWN, why)
-        requests = [one for shard in at_barrier if (one := self.shards[shard].request) is not None]
+            return self._unready()
+        requests = list(map(self._request, at_barrier))
         if missing := sorted(self.shards.keys() - set(at_barrier)):
             cannot = [why for shard in missing if (why := self._cannot(shard, at_barrier[0], requests[0]))]
             if cannot:
@@ -183,6 +208,13 @@ class MergedTable(MergedRecord):
                 first = "; ".join(requests[0].ddls)
                 why = f"{shard} has met {'; '.join(request.ddls)}, and {at_barrier[0]} {first}"
                 return Wait(WaitKind.STATEMENTS, why)
+        return self._unready()
+
+    def _unready(self) -> Wait | None:
+        """Return why no statement of a barrier can run now, whichever shards have met it; None if one can."""
+        if self.awaited:
+            why = f"{', '.join(self.awaited)}: not started, or at its start, so nobody knows all of its tables"
+            return Wait(WaitKind.UNKNOWN, why)
         if self.leaving:
             return Wait(WaitKind.BUSY, f"columns are dropped first: {', '.join(sorted(self.leaving))}")
         return None

@@ -1,10 +1,12 @@
 """Tells which texts of a column a server shows as they are. Pure.
 
 The dictionaries of MariaDB and MySQL are in utf8mb3, which has no letters of four bytes. SHOW CREATE TABLE and
-`information_schema` have a `?` in place of each such letter, so a `?` may stand for one. A structure that is recorded
-has the same form, also where it was computed from a statement that has the letters.
+`information_schema` have a `?` in place of each such letter, so a `?` may stand for one. MySQL 8.0 and newer show a
+default with such letters by its bytes. A structure that is recorded has the first form, also where it was computed from
+a statement that has the letters, or has the bytes.
 
-Nothing is generated from a text that is not certain: a shard's own statement runs, which has the letters.
+Nothing is generated from a text that is not certain: a shard's own statement runs, which has the letters. The dump asks
+for the defaults of the tables that it copies (`dump.true_defaults`), so a target that is made of them has the letters.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import replace
 from unshard.mysql.charsets import BEYOND_THREE_BYTES
 from unshard.schema.definition import ColumnDefinition, DefaultKind, TableDefinition
 
+_BYTES = re.compile("0x((?:[0-9A-Fa-f]{2})+)")
 _LETTER = re.compile("[\U00010000-\U0010ffff]")
 
 
@@ -25,12 +28,22 @@ def as_shown(table: TableDefinition) -> TableDefinition:
 
 def _column_as_shown(column: ColumnDefinition) -> ColumnDefinition:
     default, members = column.default, column.type.members
-    if default is not None and _LETTER.search(default.text):
-        column = replace(column, default=replace(default, text=_LETTER.sub("?", default.text)))
+    if default is not None and (text := _LETTER.sub("?", _with_text(column, default.text))) != default.text:
+        column = replace(column, default=replace(default, text=text))
     if any(map(_LETTER.search, members)):
         shown = tuple(_LETTER.sub("?", member) for member in members)
         column = replace(column, type=replace(column.type, members=shown))
     return column
+
+
+def _with_text(column: ColumnDefinition, default: str) -> str:
+    """Return the default of a text column as a quoted text where it is shown by its bytes."""
+    found = _BYTES.fullmatch(default) if column.type.is_text and column.charset == "utf8mb4" else None
+    try:
+        text = bytes.fromhex(found[1]).decode() if found is not None else None
+    except UnicodeDecodeError:
+        return default
+    return default if text is None else "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def has_certain_default(column: ColumnDefinition) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from unshard.crash_point import reach
 from unshard.ddl.evaluate import definition_of
 from unshard.errors import ShardError, Where
+from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_column, to_table
@@ -48,6 +49,8 @@ class MergedMembers(ShardingGroups):
         """Return the constants that rows of this table get in columns of the target that the table lacks.
 
         And the table without its own columns that are not written (`shard.forced`): it counts as one that lacks them.
+        A column that such a table counts as having, and lacks, is written with the target's own default, or NULL where
+        that differs by row and somebody has let the column be NULL: rows of several tables share a statement.
         """
         target = self.rules.route(upstream.name)
         merged, there = self.merged.get(target), self.tables.targets.get(target)
@@ -56,15 +59,17 @@ class MergedMembers(ShardingGroups):
             return (), upstream
         shard = merged.shards.get(ShardId(self.store.source, upstream.name))
         own = frozenset(column.name.lower() for column in upstream.columns)
-        left_out = own - names_of(shard.structure) if shard is not None and shard.fitted else frozenset[str]()
-        lacking = columns.fills(own - left_out)
+        counted = names_of(shard.structure) if shard is not None and shard.fitted else own
+        left_out, absent = own - counted, counted - own
+        lacking = columns.absent(absent) | columns.fills(counted)
         known = {column.name.lower(): column for column in there.columns}
         found = []
         for name, (column, fill) in lacking.items():
-            if name in known:
+            if name in known and (fill is not None or known[name].nullable):
                 shown = to_column(column, self.dialect)
-                made = replace(shown, name=known[name].name, auto_increment=False, nullable=True)
-                found.append(Constant(made, fill.value, kept=shard is not None and name in shard.dropped))
+                made = replace(shown, name=known[name].name, auto_increment=False, nullable=not column.auto_increment)
+                kept = name in absent or (shard is not None and name in shard.dropped)
+                found.append(Constant(made, fill.value if fill is not None else None, kept=kept))
         written = tuple(column for column in upstream.columns if column.name.lower() not in left_out)
         return tuple(found), replace(upstream, columns=written)
 
@@ -120,7 +125,13 @@ class MergedMembers(ShardingGroups):
                     return None
                 merged = self._unclaimed_step(target, partial(self._copied, found=own))
             if merged.after is not None and not merged.has_equal_shards:
-                joined[target] = to_table(without_uncertain_defaults(merged.after), target, self.dialect)
+                after = without_uncertain_defaults(merged.after)
+                pairs = zip(merged.after.columns, after.columns, strict=True)
+                if lost := [column.name for column, other in pairs if column != other]:
+                    why = "the shards differ, and a default has ? that may stand for other letters"
+                    log = logger("sync", source=source, table=str(target))
+                    log.warning("a default is left out", columns=", ".join(lost), why=why)
+                joined[target] = to_table(after, target, self.dialect)
         return joined
 
     def end_join(self, targets: Iterable[TableName]) -> None:

@@ -273,4 +273,5 @@ def request_of(item: DdlItem, dialect: Dialect) -> StructureRequest:
     """Return the request that an item's payload holds."""
     form = item.payload["request"]
     after = structure_of(form["after"], dialect)
-    return StructureRequest(form["id"], after, form["barrier"], item.ddls, item.time)
+    skipped = form.get("skipped", False)
+    return StructureRequest(form["id"], after, form["barrier"], item.ddls, item.time, forced=skipped)

@@ -6,7 +6,9 @@ The module handles what each statement does to its shard, and the change of the 
 |---|---|---|
 | ALTER TABLE, CREATE INDEX, DROP INDEX | what it changes in the join of all shards, once allowed | waits for that |
 | CREATE TABLE | run where the target has no such table | is registered; refused where the target can't take its rows |
-| one that is left out, on an existing table | nothing | has its new structure |
+| CREATE TABLE LIKE a shard that waits | the same | waits with the same statements |
+| CREATE TABLE that `binlog skip` leaves out | what its rows need, as far as it goes | is registered |
+| another one that is left out, on an existing table | nothing | has its new structure, once it waits no more |
 | any other | as in pessimistic mode | as there |
 
 `sync/sharding/merged_changes.py` makes the change of the merged table.
@@ -17,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
@@ -172,11 +175,12 @@ class OptimisticStatements(ShardedStatements):
         """Do as in pessimistic mode, and change the shards, their structures and names in the merged table.
 
         Raises ShardError SHARD-045 for a new table whose rows the target can't take, SHARD-046 for a table that waits
-        and is altered by a statement that is left out.
+        and is made again.
         """
         groups = self._merged_groups
         source, route, allows = groups.store.source, groups.rules.route, groups.rules.allows
         where = Where(source, position=str(passing.begin.position))
+        passing = replace(passing, left=None) if passing.left in passing.changes else passing
         renamed: dict[TableName, dict[ShardId, ShardId]] = {}
         for old, new in passing.renamed.items():
             if allows(old) and allows(new) and route(old) == route(new):
@@ -191,9 +195,10 @@ class OptimisticStatements(ShardedStatements):
             is_known = merged is not None and shard in merged.shards
             if name not in made and (not is_known or groups.structure(name) == table):
                 continue
-            state = groups.keeper.group(route(name)).tables.get(name)
-            if is_known and state is not None and not state.idle:
-                raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
+            if is_known and self._waits(name):
+                if name in made:
+                    raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
+                continue  # `_with_passed` lets it wait with this statement too
             found.setdefault(route(name), []).append((shard, table))
         also = ShardedStatements.pass_by(self, passing)
         groups.look_now()
@@ -208,8 +213,11 @@ class OptimisticStatements(ShardedStatements):
                 def step(merged: MergedTable, target: TableName = target) -> MergedTable:
                     merged = merged.renamed(renamed.get(target, {}))
                     for shard, table in found.get(target, ()):
-                        if shard.table in made:
-                            merged = self._with_new(merged, shard, table, where)
+                        model = passing.models.get(shard.table)
+                        if model is not None and self._is_model(merged, model):
+                            merged = merged.like(shard, ShardId(source, model))
+                        elif shard.table in made:
+                            merged = self._with_new(merged, shard, table, where, skipped=passing.skipped)
                         elif shard in merged.shards:
                             merged = self._altered(merged, shard, table, where, skipped=passing.skipped)
                     return merged
@@ -231,17 +239,52 @@ class OptimisticStatements(ShardedStatements):
         except ShardError:
             return merged
 
-    def _with_new(self, merged: MergedTable, shard: ShardId, table: Table, where: Where) -> MergedTable:
-        """Add a table that was created. Raises ShardError SHARD-045 where the target can't take its rows."""
+    def _with_new(
+        self, merged: MergedTable, shard: ShardId, table: Table, where: Where, *, skipped: bool
+    ) -> MergedTable:
+        """Add a table that was created. Raises ShardError SHARD-045 where the target can't take its rows.
+
+        A human who has `skipped` the statement lets the target take them as far as it can (`shard.forced`).
+        """
         groups = self._merged_groups
         place, structure = replace(where, table=str(shard.table)), groups.definition(table, where)
-        if fault := merged.fits(shard, structure):
+        if (fault := merged.fits(shard, structure)) and not skipped:
             raise ShardError("SHARD-045", place, table.create_sql[:500], {"target": str(merged.target), "why": fault})
-        return groups.with_shard(merged, shard, structure, MergedTable.created)
+        return groups.with_shard(merged, shard, structure, partial(MergedTable.created, fits=not fault))
 
-    def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
-        """Return 0: a new table has met none of the waiting statements. `_with_new` compares it with the target."""
-        return 0
+    def _waits(self, table: TableName) -> bool:
+        """Return whether changes of a table of this source wait."""
+        state = self.groups.keeper.group(self.groups.rules.route(table)).tables.get(table)
+        return state is not None and not state.idle
+
+    def _is_model(self, merged: MergedTable, table: TableName) -> bool:
+        """Return whether the record has another structure of this shard than the one that a CREATE … LIKE it has."""
+        state = merged.shards.get(ShardId(self.groups.store.source, table))
+        return state is not None and (state.fitted or self._waits(table))
+
+    def _with_made(self, group: ShardingGroup, made: Table, passing: Passing) -> ShardingGroup:
+        """Return the group with a new table; one that is made like a shard that waits has met the same statements."""
+        group, name = group.add(made.name, passing.end), made.name
+        model = group.tables.get(like) if (like := passing.models.get(name)) is not None else None
+        for number, item in enumerate(model.sequence.items if model is not None and like != name else ()):
+            own = replace(item.at(passing.end), begin=passing.end if number else passing.begin)
+            group = group.hold(name, own)
+        return group
+
+    def _with_passed(
+        self, group: ShardingGroup, item: DdlItem, before: Table, after: Table, *, skipped: bool
+    ) -> ShardingGroup:
+        """Return the group with a statement that is left out; a table that waits, waits with this one too."""
+        groups = self._merged_groups
+        if group.tables[after.name].idle:
+            return group.pass_by(after.name, item)
+        where = Where(groups.store.source, str(after.name), str(item.begin.position))
+        try:
+            item = self._asking(item, before, (), after, "", where)
+        except ShardError:  # it is not understood
+            item = self._asking(item, before, (), before, "", where)
+        request = {**item.payload["request"], "skipped": skipped}
+        return group.hold(after.name, replace(item, payload={**item.payload, "request": request}))
 
     def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
         """Do nothing: `_with_new` compares the table with the target."""

@@ -177,8 +177,7 @@ class ShardedStatements:
                 groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
         for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values(), {passing.left})):
             if (born := changes.get(name)) is not None and allows(name):
-                met = self._met(of(name), born, passing.models.get(name), begin.position)
-                groups[route(name)] = of(name).add(name, end, met)
+                groups[route(name)] = self._with_made(of(name), born, passing)
                 firsts += [born] if of(name).tables.keys() == {name} and not of(name).unresolved else []
         if passing.left is not None:
             groups[route(passing.left)] = of(passing.left).drop(passing.left, begin)
@@ -189,7 +188,7 @@ class ShardedStatements:
             before = self.groups.structure(name)
             if before is not None and before != stay[name]:
                 item = DdlItem(begin, end, (), {"before": before.to_dict()})
-                groups[route(name)] = of(name).pass_by(name, item)
+                groups[route(name)] = self._with_passed(of(name), item, before, stay[name], skipped=passing.skipped)
         if not groups:
             return None
         self._own_first(groups, begin.position)
@@ -220,6 +219,17 @@ class ShardedStatements:
         """Return the structure of a table about to be dropped or renamed, if changes of its group wait; else None."""
         found = self.groups.structure(name) if group.unresolved and name in group.tables else None
         return found.to_dict() if found is not None else None
+
+    def _with_made(self, group: ShardingGroup, made: Table, passing: Passing) -> ShardingGroup:
+        """Return the group with a table that the statement has created. Raises as `pass_by`."""
+        met = self._met(group, made, passing.models.get(made.name), passing.begin.position)
+        return group.add(made.name, passing.end, met)
+
+    def _with_passed(
+        self, group: ShardingGroup, item: DdlItem, before: Table, after: Table, *, skipped: bool
+    ) -> ShardingGroup:
+        """Return the group with a statement that is left out and leads a table of it from `before` to `after`."""
+        return group.pass_by(after.name, item)
 
     def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
         """Return how many of the group's unresolved items the structure of a new table already has.
