@@ -12,7 +12,7 @@ from playwright.sync_api import Page, sync_playwright
 from shop import Shop
 
 from support.waiting import wait_until
-from unshard.testing.cluster import ThrowawayCluster
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
@@ -55,6 +55,7 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     tab.wait_for_selector("main tbody")
     assert not [url for url in asked if not url.startswith((f"http://{first}/", "data:"))], "only its own master"
     shop.until(lambda: len(begins(first)) == 3, "the charts have a point of each source")
+    shop.until(lambda: all(map(has_points, shop.cluster.workers)), "the workers have kept a point of each")
     begun = begins(first)
     old.kill()
     tab.wait_for_selector("#link:has-text('connection lost')")
@@ -69,6 +70,11 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     assert not [url for url in asked if not url.startswith((*ours, "data:"))], "nothing but masters"
     kept = "the charts begin where they did at the leader before"
     shop.until(lambda: all(begins(second).get(source, inf) < at + 20 for source, at in begun.items()), kept)
+
+
+def has_points(worker: ClusterMember) -> bool:
+    """Whether a worker has kept a point of a task: the next leader knows of no older ones."""
+    return bool(httpx.get(f"http://127.0.0.1:{worker.port}/worker/v1/history", timeout=60).json()["tasks"])
 
 
 def begins(master: str) -> dict[str, float]:

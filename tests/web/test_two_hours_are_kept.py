@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,17 +95,20 @@ def test_a_worker_that_does_not_answer_yet_is_asked_again(page: PageServed) -> N
 
 
 def test_nobody_is_asked_for_the_past_while_points_are_kept(page: PageServed) -> None:
-    asked: list[float] = []
-    page.link.history = lambda seconds: asked.append(seconds) or FigureHistory()  # type: ignore[func-returns-value, method-assign]
-    reader = leader(page)
+    asked: list[str] = []
+    master, statuses = copy.copy(page.master), copy.copy(page.master.statuses)  # the page has a reader of its own
+    statuses.history = lambda source: asked.append(source) or FigureHistory()  # type: ignore[func-returns-value, method-assign]
+    master.statuses = statuses
+    reader = StateReader(master)
+    reader.look()
     for _ in range(5):
         reader._due = 0.0
         reader.look()
-    assert len(asked) == 1
+    assert sorted(asked) == ["s1", "s2"]
     reader._kept_at -= 60
     reader._due = 0.0
     reader.look()
-    assert len(asked) == 2, "it has not led for a minute"
+    assert len(asked) == 4, "it has not led for a minute"
 
 
 def test_a_source_without_a_point_is_unknown_in_the_past() -> None:
@@ -157,6 +161,12 @@ def test_a_worker_keeps_two_hours_and_no_more_than_a_point_in_ten_seconds(monkey
     for _ in range(5):
         made.keep(subtasks)
     assert len(made.told().tasks[0].points) == 1
+    subtasks["b"] = Hosted(None)
+    made.keep(subtasks)
+    subtasks["b"].meter = subtasks["a"].meter
+    for _ in range(2):
+        made.keep(subtasks)
+    assert [(one.task, len(one.points)) for one in made.told().tasks] == [("a", 1), ("b", 1)], "its first comes at once"
 
 
 def test_it_goes_over_http_to_masters_alone(tmp_path: Path) -> None:

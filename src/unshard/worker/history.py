@@ -31,11 +31,17 @@ class FigureRing:
     _lock: Lock = field(default_factory=Lock)
 
     def keep(self, subtasks: Mapping[str, SubtaskRunner]) -> None:
-        """Add a point of each task that replicates, where one is due; tasks that ended are dropped."""
-        if time.monotonic() < self._due:
+        """Add a point of each task that replicates, the first at once, then where one is due.
+
+        Tasks that ended are dropped.
+        """
+        is_due = time.monotonic() >= self._due
+        if is_due:
+            self._due = time.monotonic() + POINT_SECONDS
+        wanted = subtasks if is_due else [task for task in subtasks if task not in self._points]
+        if not wanted:
             return
-        self._due = time.monotonic() + POINT_SECONDS
-        found = {task: point for task, hosted in subtasks.items() if (point := _point(hosted)) is not None}
+        found = {task: point for task in wanted if (point := _point(subtasks[task])) is not None}
         with self._lock:
             self._points = {task: points for task, points in self._points.items() if task in subtasks}
             for task, point in found.items():
