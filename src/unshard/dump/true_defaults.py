@@ -8,10 +8,9 @@ each. The DEFAULT function returns the default as it is, but for a NOT NULL colu
 |---|---|
 | a default with such letters | that default |
 | that the `?` are question marks | the default as it is shown |
-| nothing, as the table is empty | no default, and a warning is logged |
+| nothing, as the table is empty | the default as it is shown, and a warning is logged |
 
-A target table that is made from the structure thus never gets another default than the source has. The members of an
-ENUM or SET can't be asked for: they, and their default, stay as they are shown.
+The members of an ENUM or SET can't be asked for: they, and their default, stay as they are shown.
 """
 
 from __future__ import annotations
@@ -55,10 +54,13 @@ def with_true_defaults(connection: Any, table: Table) -> Table:
         literal = _with_letters(line[start:end], bytes.fromhex(value).decode())
         if literal is None:
             unknown.append(name)
-        found[name] = line[:start] + literal + line[end:] if literal else _without_default(line, start, end)
+        else:
+            found[name] = line[:start] + literal + line[end:]
     if unknown:
-        why = "a default has ? that may stand for other letters, and the source does not tell while the table is empty"
-        logger("dump", table=str(table.name)).warning("a default is left out", columns=", ".join(unknown), why=why)
+        why = "it has ? that may stand for other letters, and the source does not tell while the table is empty"
+        logger("dump", table=str(table.name)).warning(
+            "a default may be another one", columns=", ".join(unknown), why=why
+        )
     return replace(table, create_sql=with_lines(table.create_sql, found))
 
 
@@ -76,8 +78,3 @@ def _with_letters(literal: str, value: str) -> str | None:
         return None
     letters = (other for one, other in zip(shown, value, strict=True) if one == "?")
     return "".join(next(letters) if letter == "?" else letter for letter in literal)
-
-
-def _without_default(line: str, start: int, end: int) -> str:
-    """Return a column's line without its default, whose literal is in this place."""
-    return line[:start].removesuffix("DEFAULT ").rstrip() + line[end:]
