@@ -35,6 +35,22 @@ def test_the_limits_of_idle_transactions_are_lifted(source_server: MariadbServer
         source_server.run(*(f"SET GLOBAL {name} = 0" for name in limits))
 
 
+def test_a_limit_on_the_rows_of_a_result_leaves_out_none(
+    make_dump: Callable[..., DumpUnit], source_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+        f"INSERT INTO {schema}.t SELECT seq FROM mysql.seq_1_to_50",
+        "SET GLOBAL sql_select_limit = 7",
+    )
+    try:
+        make_dump(schema).run()
+    finally:
+        source_server.run("SET GLOBAL sql_select_limit = DEFAULT")
+    assert read_dump(tmp_path / "dump").records[TableName(schema, "t")].rows == 50
+
+
 def test_a_connection_that_is_lost_once_all_rows_are_read_is_replaced(source_server: MariadbServer) -> None:
     readers = _Readers(source_server.endpoint, 2)
     used: list[Any] = []

@@ -21,6 +21,7 @@ _OWNED = {
     "character_set_client": "sessions talk utf8mb4",
     "character_set_connection": "sessions talk utf8mb4",
     "character_set_results": "sessions talk utf8mb4",
+    "sql_select_limit": "every row of a result is needed",
 }
 _PARTS = ("ca", "cert", "key")
 
@@ -113,7 +114,7 @@ class DatabaseConfig(Section):
     session: dict[str, str] = Field(
         default_factory=dict,
         description="Session variables set on each connection, such as `tidb_skip_utf8_check: 1`. Refused: what the "
-        "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, "
+        "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, `sql_select_limit`, "
         "`NO_BACKSLASH_ESCAPES` in `sql_mode`). Rows are read and written with modes of our own, strict ones, whatever "
         "`sql_mode` says. On TiDB the kind of transactions and their isolation are ours, whatever is set here.",
     )

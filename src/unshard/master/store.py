@@ -71,9 +71,10 @@ def _server(url: URL, silent_seconds: int) -> Engine:
         "wait_timeout": silent_seconds,
         "innodb_lock_wait_timeout": _LOCK_SECONDS,
         "lock_wait_timeout": _LOCK_SECONDS,
+        "sql_select_limit": (1 << 64) - 1,
     }
     waits = {"connect_timeout": 3, "read_timeout": _READ_SECONDS, "write_timeout": _READ_SECONDS}
-    begin = "SET SESSION " + ", ".join(f"{name} = {seconds}" for name, seconds in session.items())
+    begin = "SET SESSION " + ", ".join(f"{name} = {value}" for name, value in session.items())
     return create_engine(
         url,
         pool_pre_ping=True,

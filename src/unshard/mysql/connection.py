@@ -43,6 +43,9 @@ It makes MySQL show the primary keys that MySQL itself generated (`my_row_id`), 
 columns. Older servers and MariaDB ignore the version comment; TiDB, which is never a source, would not.
 """
 
+_ALL_ROWS = {"sql_select_limit": str((1 << 64) - 1)}
+"""A server may have a global limit on the rows of a SELECT, which cuts results off without an error or a warning."""
+
 STATEMENT_SECONDS = 70 * 60
 ROWS_SECONDS = 5 * 60
 READ_SECONDS = 15 * 60
@@ -88,16 +91,16 @@ class Endpoint:
 def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_seconds: int = STATEMENT_SECONDS) -> Any:
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
-    With `text=False` every value stays the bytes that the server sent (for bulk reads). If the server is silent for
-    `patience_seconds` within a statement, the statement fails as on a lost connection. For the further settings of a
-    target's session see `mysql.target_session`. Raises SourceError or TargetError 001 (can't reach, retryable), 002
-    (refused) or 008 (TLS).
+    Results have all of their rows, whatever the server's `sql_select_limit` is. With `text=False` every value stays the
+    bytes that the server sent (for bulk reads). If the server is silent for `patience_seconds` within a statement, the
+    statement fails as on a lost connection. For the further settings of a target's session see `mysql.target_session`.
+    Raises SourceError or TargetError 001 (can't reach, retryable), 002 (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
     patience = min(patience_seconds, endpoint.patience_seconds)
     if not text:
         options = {"conv": {}, "use_unicode": False}
-    variables = {"time_zone": "+00:00", **dict(endpoint.session)}
+    variables = {"time_zone": "+00:00", **dict(endpoint.session), **_ALL_ROWS}
     begin = "SET " + ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
     if side == "source":
         begin += _SHOWN
