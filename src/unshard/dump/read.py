@@ -60,7 +60,8 @@ def _term(column: Column) -> str:
     if column.type in _APPROXIMATE:
         return f"{name} * 1e0"  # a cast that every server has; it keeps the sign of a zero
     if column.type == "year" and column.definition == "year(2)":  # shown without its century, which the binlog has
-        return f"{name} + IF({name} < 70, 2000, 1900)"
+        # YEAR() tells 1950 from 2050, and gives 1900 for the year zero; servers without it for such a column give NULL
+        return f"IF(YEAR({name}) >= 1900, YEAR({name}) * (YEAR({name}) > 1900), {name} + IF({name} < 70, 2000, 1900))"
     if column.type == "decimal" and "zerofill" in column.definition:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
     if column.type == "enum" and column.members and (zero := zero_text(column)):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from unshard.kernels.literals import render
 from unshard.model.table import Table, quote_name
+from unshard.mysql.types import as_written
 
 PROLOGUE = (
     "/*!40101 SET NAMES utf8mb4*/;\n"
@@ -30,14 +31,16 @@ class SqlFile:
         names = ",".join(quote_name(name) for name in columns)
         self._head = f"INSERT INTO {quote_name(table.name.table)} ({names}) VALUES\n".encode()
         self._prefixes = [b"(" if number == 0 else b"," for number in range(len(columns))]
-        self._bare = [table.column(name).type in _BARE for name in columns]
+        self._columns = [table.column(name) for name in columns]
+        self._bare = [column.type in _BARE for column in self._columns]
         self._limit = statement_bytes
         self._open_bytes = 0
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        lines = render(batch.columns, self._prefixes, b")", self._bare)
+        columns = [as_written(*one) for one in zip(self._columns, batch.columns, strict=True)]
+        lines = render(columns, self._prefixes, b")", self._bare)
         _, offsets, data = lines.buffers()
         ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
         view = memoryview(data) if data is not None else memoryview(b"")

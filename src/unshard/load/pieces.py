@@ -18,7 +18,7 @@ from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.load.mydumper import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
 from unshard.model.table import Table
-from unshard.mysql.types import arrow_type
+from unshard.mysql.types import arrow_type, as_written
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
 from unshard.transform.extract import append_constants
 from unshard.transform.latest_time import ClampedValue, clamped_columns, row_keys
@@ -124,7 +124,10 @@ def _piece(
     """Return the piece that inserts the rows of a batch."""
     if rewriter.mapping is not None:
         batch = _mapped(batch, rewriter.mapping, rewriter.where)
-    bare = [table.column(name).type == "decimal" for name in batch.schema.names]
+    columns = [table.column(name) for name in batch.schema.names]
+    written = [as_written(*one) for one in zip(columns, batch.columns, strict=True)]
+    batch = pa.RecordBatch.from_arrays(written, batch.schema.names)
+    bare = [column.type == "decimal" for column in columns]
     batch = append_constants(batch, rewriter.constants)
     names = batch.schema.names
     bare += [False] * len(rewriter.constants)

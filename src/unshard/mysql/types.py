@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.errors import BinlogError
 from unshard.model.table import Column
@@ -37,6 +38,14 @@ def zero_text(column: Column) -> str:
     If the ENUM has an empty member, it is a run of zeros that is no member, which the server reads as the number.
     """
     return next(text for text in ("", "0", "00", "000", "0000", "00000") if text not in column.members)
+
+
+def as_written(column: Column, values: pa.Array) -> pa.Array:
+    """Return values in the form in which literals are made of them: those of a YEAR(2) as text of four digits.
+
+    There number 0 is the year 2000, and only `'0000'` is the year zero.
+    """
+    return pc.utf8_lpad(values.cast(pa.string()), 4, "0") if column.definition == "year(2)" else values
 
 
 def arrow_type(column: Column) -> pa.DataType:

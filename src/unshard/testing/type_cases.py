@@ -180,7 +180,10 @@ MARIADB: Cases = {
         "'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'",
         "NULL",
     ),
-    "year(2)": ("'0'", "2000", "2001", "70", "1970", "1999", "69", "2069", "NULL"),
+    "year(2)": (
+        *("'0'", "2000", "2001", "70", "1970", "1999", "69", "2069", "NULL"),
+        *("1901", "1969", "1950", "2050", "2155", "'0000'"),  # shown as if they were of the other century
+    ),
     "json": ("""'{"a": [1, null, "é"]}'""", "NULL"),
     **{
         f"{kind} compressed{more}": ("''", "'short'", *(f"repeat('a', {length})" for length in lengths), "NULL")

@@ -27,7 +27,7 @@ from unshard.errors import BinlogError, Where
 from unshard.kernels.literals import partition_of, range_partition_of, render
 from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, quote_name
-from unshard.mysql.types import zero_text
+from unshard.mysql.types import as_written, zero_text
 from unshard.sync.batch.plan import TablePlan, TargetPlan
 
 _BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
@@ -245,15 +245,7 @@ def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> t
     places = {column.name: place for place, column in enumerate(plan.table.columns)}
     columns = [plan.table.columns[places[name]] for name in names]
     values = [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
-    return columns, [
-        _years(array) if column.definition == "year(2)" else array
-        for column, array in zip(columns, values, strict=True)
-    ]
-
-
-def _years(values: Any) -> Any:
-    """Return the values of a YEAR(2) as text: there number 0 is the year 2000, and only `'0000'` is the year zero."""
-    return pc.utf8_lpad(values.cast(pa.string()), 4, "0")
+    return columns, [as_written(column, array) for column, array in zip(columns, values, strict=True)]
 
 
 def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
