@@ -153,5 +153,6 @@ def of_times() -> Iterator[str]:
             yield from (f"{part}({c}) = {number}" for number in (0, 5, 10, 2024))
             yield from (f"{part}({c}) IN (1, 5)", f"{part}({c}) - 5 < 0")
         yield from (f"{c} BETWEEN '2000-01-01' AND '2024-05-01'", f"{c} IN ('2024-05-01','2000-01-01')", c)
+        yield from (f"({c}) IS NULL", f"(({c})) IS NOT NULL")
         yield from (f"{c} IS NULL", f"{c} IS NOT NULL", f"NOT ({c} = '2024-05-01')", f"DATE({c}) = '2024-05-01'")
         yield from (f"{c} {sign} {other}" for other in columns[:6] for sign in ("=", "<"))

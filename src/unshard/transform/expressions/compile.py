@@ -125,6 +125,8 @@ class _Compiler:
 
     def _is_null(self, node: Node) -> Value:
         inner = node.args[0]
+        while inner.op == "paren":
+            (inner,) = inner.args
         value = self.value(inner)
         if value.kind.name in ("date", "datetime") and not self._columns.get(inner.value.lower(), _ANY).nullable:
             raise Refused(node.text, "the column is NOT NULL, and the server takes a zero date for NULL here")
