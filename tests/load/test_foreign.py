@@ -108,6 +108,31 @@ def test_what_such_a_dump_cannot_hold_is_told(
 
 
 @pytest.mark.server
+@pytest.mark.parametrize(("written", "code"), [("''", ""), ("'aa'", "LOAD-006")])
+def test_warnings_about_rows_of_a_file_of_bytes_are_judged(
+    written: str,
+    code: str,
+    folder: Path,
+    make_load: Callable[..., LoadUnit],
+    schema: str,
+    target_server: MariadbServer,
+) -> None:
+    kind = "varchar(1)" if code else "enum('a')"
+    schema_file = SCHEMA.format(table="a.b").replace("PRIMARY", f"`v` {kind} NOT NULL, PRIMARY")
+    (folder / "sh.a%2Eb-schema.sql").write_text(schema_file)
+    (folder / "sh.a%2Eb.000000002.sql.gz").unlink()
+    rows = f"/*!40101 SET NAMES binary*/;\nINSERT INTO `a.b` VALUES (1,{written});\n"
+    (folder / "sh.a%2Eb.0000000010000.sql").write_text(rows)
+    load = make_load(schema, route=lambda name: TableName(schema, name.table))
+    if code:
+        with pytest.raises(LoadError, match=code):
+            load.run()
+    else:
+        load.run()
+        assert target_server.query(f"SELECT id, v + 0 FROM {schema}.`a.b`") == [(1, 0)]
+
+
+@pytest.mark.server
 @pytest.mark.parametrize("name", ["sh.a%2Eb.0000000010000.sql", "sh.a%2Eb.000000002.sql.gz"])
 def test_a_cut_file_is_found(
     name: str, folder: Path, make_load: Callable[..., LoadUnit], schema: str, target_server: MariadbServer

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import MySQLdb
+from MySQLdb import _mysql
 
 from unshard.crash_point import reach
 from unshard.errors import LoadError, TargetError, UnshardError, Where
@@ -222,18 +223,25 @@ def _judge(connection: Any, count: int, destination: Destination, on_duplicate: 
     Two warnings are harmless: a row that `ignore` left out, and the empty member of an ENUM, which the server stores
     unchanged although it warns.
     """
-    found = rows(connection, "SHOW WARNINGS")
+    found = _listed(connection)
     members = {column.name.lower() for column in destination.source.columns if column.type == "enum"}
-    for _, number, text in found:
-        if int(number) == _DUPLICATE and on_duplicate == "ignore":
+    for number, text in found:
+        if number == _DUPLICATE and on_duplicate == "ignore":
             continue
         column = _COLUMN.search(text)
-        if int(number) == _CUT and column and column[1].lower() in members:
+        if number == _CUT and column and column[1].lower() in members:
             continue
         values = {"target": str(destination.target)}
         raise LoadError("LOAD-006", destination.where, cause=f"{number}: {text}", values=values)
     if count > len(found):
         raise LoadError("LOAD-021", destination.where, values={"count": count, "listed": len(found)})
+
+
+def _listed(connection: Any) -> list[tuple[int, str]]:
+    """Return number and text of each warning, read as bytes: under `SET NAMES binary` the driver decodes no text."""
+    connection.query(b"SHOW WARNINGS")
+    found = _mysql.result(connection, 0, {}).fetch_row(0, 0)
+    return [(int(number), text.decode(errors="replace")) for _, number, text in found]
 
 
 def _translated(error: MySQLdb.Error, endpoint: Endpoint, destination: Destination) -> UnshardError:
