@@ -133,6 +133,47 @@ def test_warnings_about_rows_of_a_file_of_bytes_are_judged(
 
 
 @pytest.mark.server
+@pytest.mark.parametrize(
+    ("kind", "written", "held", "kept", "refused"),
+    [
+        ("enum('é','a')", b"'\xe9'", "latin1", "utf8mb4", True),
+        ("varchar(9)", b"'\xc3\xa9'", "utf8mb4", "latin1", True),
+        ("varchar(9)", b"'\xc3\xa9'", "latin1", "utf8mb4", True),
+        ("varchar(9)", b"'\0a'", "ucs2", "utf8mb4", True),
+        ("varchar(9)", b"'a'", "latin1", "utf8mb4", False),
+        ("varchar(9)", b"'a'),(2,'\xe9'", "latin1", "utf8mb4", True),
+        ("varchar(9)", b"'\xc3\xa9'", "utf8mb3", "utf8mb4", False),
+        ("varchar(9)", b"'\xe9'", "latin1", "latin1", False),
+    ],
+)
+def test_bytes_that_the_target_would_take_for_other_text_are_refused(
+    kind: str,
+    written: bytes,
+    held: str,
+    kept: str,
+    refused: bool,
+    folder: Path,
+    make_load: Callable[..., LoadUnit],
+    schema: str,
+    target_server: MariadbServer,
+) -> None:
+    more = f"`v` {kind} CHARACTER SET {held} NOT NULL, PRIMARY"
+    (folder / "sh.a%2Eb-schema.sql").write_text(SCHEMA.format(table="a.b").replace("PRIMARY", more))
+    (folder / "sh.a%2Eb.000000002.sql.gz").unlink()
+    names = b"/*!40101 SET NAMES binary*/;\n"
+    (folder / "sh.a%2Eb.0000000010000.sql").write_bytes(names + b"INSERT INTO `a.b` VALUES (1," + written + b");\n")
+    made = f"CREATE TABLE {schema}.`a.b` (id INT PRIMARY KEY, v {kind} CHARACTER SET {kept} NOT NULL)"
+    target_server.run(f"CREATE DATABASE {schema}", made)
+    load = make_load(schema, route=lambda name: TableName(schema, name.table))
+    if not refused:
+        load.run()
+    else:
+        with pytest.raises(LoadError, match=f"LOAD-024.*bytes in {held}.*keeps it as {kept}"):
+            load.run()
+    assert target_server.query(f"SELECT COUNT(*) FROM {schema}.`a.b`") == [(0 if refused else 1,)]
+
+
+@pytest.mark.server
 @pytest.mark.parametrize("name", ["sh.a%2Eb.0000000010000.sql", "sh.a%2Eb.000000002.sql.gz"])
 def test_a_cut_file_is_found(
     name: str, folder: Path, make_load: Callable[..., LoadUnit], schema: str, target_server: MariadbServer

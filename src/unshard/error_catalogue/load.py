@@ -96,9 +96,10 @@ LOAD: dict[str, CatalogueEntry] = {
         " (`ignore-tables` under `block-allow-list:`), and start again",
     ),
     "LOAD-024": CatalogueEntry(
-        "a dump of another tool holds the text of column {column} as bytes in {charset}, and TiDB keeps it as utf8mb4",
+        "a dump of another tool holds the text of column {column} as bytes in {charset}, and the target keeps it "
+        "as {kept}",
         "copy the table with Unshard, `task-mode: full` or `all`, which converts the text; or alter the column to"
-        " utf8mb4 in the source and dump it anew",
+        " utf8mb4 in the source, and in the target if it is another one there, and dump it anew",
     ),
     "LOAD-025": CatalogueEntry(
         "the target's table {target} holds {rows}, which an earlier attempt of this task wrote, or some of them{more}",

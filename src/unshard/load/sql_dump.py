@@ -173,6 +173,20 @@ def row_spans(statement: bytes, where: Where) -> tuple[bytes, list[tuple[int, in
     return head[0], [found.span() for found in _ROW.finditer(statement, head.end())]
 
 
+def literals_of(statement: bytes, column: str, where: Where) -> Iterator[bytes]:
+    """Yield each row's literal for a column of a statement that `Rewriter.rewrite` made; none if it has no such column.
+
+    Raises LoadError LOAD-003 as `rows_of`.
+    """
+    head = _INSERT.match(statement)
+    assert head is not None, "it is an INSERT"
+    names = [(quoted.replace(b"``", b"`") or bare).decode().lower() for quoted, bare in _LISTED.findall(head[1])]
+    if column.lower() in names:
+        place, values = names.index(column.lower()), statement[head.end() :]
+        for row in rows_of(values, len(names), where):
+            yield values[slice(*row[place])]
+
+
 def rows_of(values: bytes, width: int, where: Where) -> Iterator[list[tuple[int, int]]]:
     """Yield the (start, end) of each row's literals in a VALUES list. Raises LoadError LOAD-003 for a wrong count."""
     depth, begin = 0, 0

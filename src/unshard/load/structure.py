@@ -59,7 +59,8 @@ class Way:
     """The rules by which one source table's rows are written to the target. `source` is the table's structure.
 
     `constants` are the values of its extracted columns, `raw` the columns of text whose bytes the target takes,
-    `clamped` the columns of TIME that are clamped.
+    `clamped` the columns of TIME that are clamped, `unlike` the columns of text that have another character set in the
+    target, each with that set.
     """
 
     source: Table
@@ -68,6 +69,7 @@ class Way:
     constants: tuple[Constant, ...] = ()
     raw: frozenset[str] = frozenset()
     clamped: frozenset[str] = frozenset()
+    unlike: tuple[tuple[str, str], ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -177,8 +179,15 @@ def prepare(
             mapped = {settled.source_column, settled.target_column} if settled is not None else set()
             raw = passed_through(structure, there) - mapped
             clamped = frozenset(column.name for column in times(structure, there, kind)) if kind is not None else ()
-            found[one.table.name] = Way(structure, target, settled, added, raw, frozenset(clamped))
+            unlike = _unlike(structure, there)
+            found[one.table.name] = Way(structure, target, settled, added, raw, frozenset(clamped), unlike)
     return found
+
+
+def _unlike(structure: Table, there: Table) -> tuple[tuple[str, str], ...]:
+    """Return the columns of text whose character sets differ, each with that of the target."""
+    pairs = ((column, there.column(column.name).charset) for column in structure.columns if not column.generated)
+    return tuple((one.name, kept) for one, kept in pairs if one.charset and kept and kept != one.charset)
 
 
 def _make_schema(

@@ -14,7 +14,7 @@ from unshard.errors import LoadError, Where, enclose
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.contents import DataFile
 from unshard.load.pieces import LoadPiece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
-from unshard.load.sql_dump import Rewriter
+from unshard.load.sql_dump import Rewriter, literals_of
 from unshard.load.structure import Way
 from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
 from unshard.mysql.connection import Endpoint
@@ -109,13 +109,16 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> 
     settings = text.settings if text else ()
     destination = Destination(way.target, way.source, file.file.name, settings, where)
     _check_joined(way, settings, where)
-    if work.into_tidb:
-        _check_bytes(way, settings, where)
+    of_bytes = any(b"BINARY" in setting.upper() for setting in settings)
+    if work.into_tidb and of_bytes:
+        _check_bytes(way, where)
     verb = VERBS[work.on_duplicate]
     rewriter = Rewriter(way.target, columns, verb, way.mapping, where, way.constants)
     for piece in _pieces(path, text, state, file, rewriter):
         if ended.is_set():
             return
+        if of_bytes and way.unlike:
+            _check_unlike(way, piece, where)
         writer.apply(piece, destination)
 
 
@@ -127,17 +130,31 @@ def _pieces(
     return sql_pieces(text, state.piece, state.offset, rewriter)
 
 
-def _check_bytes(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
+def _check_bytes(way: Way, where: Where) -> None:
     """Raise LoadError LOAD-024 for a text column whose bytes TiDB would not convert.
 
     On TiDB text has another character set than in the source, and the text of a file with the source's bytes is not
     converted.
     """
-    if not any(b"BINARY" in setting.upper() for setting in settings):
-        return
     for column in way.source.columns:
         if (column.charset or "binary") not in _ALIKE:
-            raise LoadError("LOAD-024", where, values={"column": column.name, "charset": column.charset})
+            values = {"column": column.name, "charset": column.charset, "kept": "utf8mb4"}
+            raise LoadError("LOAD-024", where, values=values)
+
+
+def _check_unlike(way: Way, piece: LoadPiece, where: Where) -> None:
+    """Raise LoadError LOAD-024 for text that the target has in another character set, to which no server converts it.
+
+    ASCII text has the same bytes in most of them.
+    """
+    for name, kept in way.unlike:
+        charset = way.source.column(name).charset or ""
+        wide = not _WIDE.isdisjoint((charset, kept))
+        if _ALIKE.issuperset((charset, kept)):
+            continue
+        for statement in piece.statements:
+            if wide or not (statement.isascii() or all(map(bytes.isascii, literals_of(statement, name, where)))):
+                raise LoadError("LOAD-024", where, values={"column": name, "charset": charset, "kept": kept})
 
 
 def _check_joined(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
