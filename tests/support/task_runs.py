@@ -212,7 +212,10 @@ class TaskRun:
                 raise self.crew.errors[0]
             return all(self._is_at(subtask, ends[subtask.source]) for subtask in self.crew.subtasks)
 
-        wait_until(there, "caught up", told=self._told)
+        def moved() -> object:
+            return [one.sync.meter.location for one in self.crew.subtasks if one.sync is not None]
+
+        wait_until(there, "caught up", told=self._told, progress=moved)
 
     def _told(self) -> str:
         """How each subtask stands, for who reads that a wait took too long."""
