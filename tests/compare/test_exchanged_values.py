@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,20 @@ def test_no_row_is_lost_where_the_target_refuses_one(files: TaskFiles) -> None:
     assert only_table(after).classes.total() == 2
     assert files.target.query(f"SELECT id, u FROM {schema}.t ORDER BY id") == [(1, "b"), (2, "a")]
     assert any("refuses row 2: 1644: not this one" in note for note in after.notes), after.notes
+
+
+@pytest.mark.parametrize("way", ["command", "file"])
+def test_no_row_is_lost_in_a_table_without_transactions(files: TaskFiles, way: str) -> None:
+    tables(files, SWAPPED)
+    (schema,) = files.schemas
+    files.target.run(
+        f"ALTER TABLE {schema}.t ENGINE = MyISAM",
+        f"CREATE TRIGGER {schema}.guard BEFORE INSERT ON {schema}.t FOR EACH ROW"
+        " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'",
+    )
+    with nullcontext() if way == "command" else pytest.raises(AssertionError, match="Duplicate entry"):
+        mended(files, way)
+    assert files.target.query(f"SELECT id, u FROM {schema}.t ORDER BY id") == [(1, "b"), (2, "a")]
 
 
 def test_no_row_is_lost_where_the_process_dies(files: TaskFiles, monkeypatch: pytest.MonkeyPatch) -> None:
