@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from support.numbers import numbers
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish
 from unshard.compare import repair_transaction
+from unshard.compare.repair_transaction import RepairTransaction
 from unshard.compare.result import ComparisonOutcome
 from unshard.testing.throwaway_server import ThrowawayServer
 
@@ -116,6 +119,38 @@ def test_columns_of_the_target_alone_keep_their_values(files: TaskFiles, way: st
     ]
 
 
+def test_a_change_of_a_column_that_only_the_target_has_is_not_lost(
+    files: TaskFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes between the look at the rows and the statements."""
+    tables(files, SWAPPED, more=", own FLOAT DEFAULT 0.1, seen TIMESTAMP(3) NULL DEFAULT '2020-01-01 00:00:00.25'")
+    (schema,) = files.schemas
+    run, change = RepairTransaction.run, [f"UPDATE {schema}.t SET own = 0.7 WHERE id = 2"]
+
+    def run_behind_a_change(self: RepairTransaction, connection: Any) -> Any:
+        while change:
+            files.target.run(change.pop())
+        return run(self, connection)
+
+    monkeypatch.setattr(RepairTransaction, "run", run_behind_a_change)
+    after, asked = mended(files, "command"), f"SELECT id, u, own FROM {schema}.t ORDER BY id"
+    assert files.target.query(asked) == [(1, "b", 0.1), (2, "a", 0.7)]
+    assert any("refuses row 2: 0 rows are found by its values" in note for note in after.notes), after.notes
+    assert mended(files, "command").exit_code == 0
+    assert files.target.query(asked) == [(1, "a", 0.1), (2, "b", 0.7)]
+
+
+def test_a_file_overwrites_no_column_that_only_the_target_has(files: TaskFiles) -> None:
+    tables(files, SWAPPED, more=", own INT")
+    (schema,) = files.schemas
+    path = files.folder / "mend.sql"
+    compared(files, None, CompareWish(sql=path))
+    files.target.run(f"UPDATE {schema}.t SET own = 7 WHERE id = 2")
+    with pytest.raises(AssertionError, match="Duplicate entry"):
+        run_file(files.target, path)
+    assert files.target.query(f"SELECT id, u, own FROM {schema}.t ORDER BY id") == [(1, "b", None), (2, "a", 7)]
+
+
 @pytest.mark.parametrize("checks", ["0", "1"])
 def test_rows_that_refer_to_them_are_not_lost(files: TaskFiles, checks: str) -> None:
     """Also where the task's sessions check foreign keys."""
@@ -146,6 +181,20 @@ def test_no_row_is_lost_where_the_target_refuses_one(files: TaskFiles) -> None:
     assert only_table(after).classes.total() == 2
     assert files.target.query(f"SELECT id, u FROM {schema}.t ORDER BY id") == [(1, "b"), (2, "a")]
     assert any("refuses row 2: 1644: not this one" in note for note in after.notes), after.notes
+
+
+@pytest.mark.parametrize("way", ["command", "file"])
+def test_no_row_is_lost_in_a_table_without_transactions(files: TaskFiles, way: str) -> None:
+    tables(files, SWAPPED)
+    (schema,) = files.schemas
+    files.target.run(
+        f"ALTER TABLE {schema}.t ENGINE = MyISAM",
+        f"CREATE TRIGGER {schema}.guard BEFORE INSERT ON {schema}.t FOR EACH ROW"
+        " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'",
+    )
+    with nullcontext() if way == "command" else pytest.raises(AssertionError, match="Duplicate entry"):
+        mended(files, way)
+    assert files.target.query(f"SELECT id, u FROM {schema}.t ORDER BY id") == [(1, "b"), (2, "a")]
 
 
 def test_no_row_is_lost_where_the_process_dies(files: TaskFiles, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from unshard.compare.sides import SourceSide, TableWish
 from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
 from unshard.dump.plan import list_tables
 from unshard.errors import CompareError, UnshardError, Where
-from unshard.model.shape import without_made_up_key
+from unshard.model.shape import WITHOUT, without_made_up_key
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.altered_values import target_kind, times
 from unshard.mysql.connection import Endpoint, rows, server_error, session
@@ -195,6 +195,7 @@ class _Maker:
             max(int(estimate), sum(one.rows for one in self.found)),
             tuple(self.generated),
             tuple(self.own),
+            WITHOUT.search(there.create_sql) is None,
         )
         for shard in shards:
             _refuse_ids(shard)

@@ -53,12 +53,13 @@ def orders_in_steps(
 ) -> list[RepairOrder]:
     """Return the orders for rows of a table with a key, to be carried out one after the other.
 
-    Raises what `values` raises; it is called only for a table where a row may wait for another.
+    Raises what `values` raises; it is called only for a table where a row may wait for another. Without transactions
+    no row is deleted to be inserted again, as it would be lost where the target refuses it.
     """
     ordered = [row for kind in MENDED for row in rows if row[1] is kind]
     orders = [RepairOrder(table, tuple(ordered[at : at + size])) for at in range(0, len(ordered), size)]
     changed = sum(kind is RowClass.CHANGED for _, kind in ordered)
-    if not table.further_keys or not changed or len(ordered) < 2:
+    if not table.further_keys or not table.transactional or not changed or len(ordered) < 2:
         return orders
     found = [its for some in values(orders) for its in some]
     return [

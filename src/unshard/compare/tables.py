@@ -56,7 +56,8 @@ class ComparedTable:
     `key` are the columns that identify a row; without any, rows are compared as a multiset. `range_key` are the leading
     columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
     (`--where`). `generated` are columns that every end computes: they are compared by `with_generated`, and never
-    written. `own` are columns that only the target has, and that it does not compute.
+    written. `own` are columns that only the target has, and that it does not compute. `transactional`: the
+    target's engine has transactions.
     """
 
     name: TableName
@@ -71,6 +72,7 @@ class ComparedTable:
     rows_estimate: int = 0
     generated: tuple[ComparedColumn, ...] = ()
     own: tuple[Column, ...] = ()
+    transactional: bool = True
 
     @property
     def further_keys(self) -> tuple[Index, ...]:

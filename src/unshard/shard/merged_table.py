@@ -27,7 +27,7 @@ from unshard.shard.merged_parts import (
 )
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
 from unshard.shard.merged_step import is_met_by
-from unshard.shard.same_ddl import same_but_for_places
+from unshard.shard.same_ddl import but_for_places, same_but_for_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,9 @@ class MergedTable(MergedRecord):
         at_barrier = tuple(shard for shard, request in asked.items() if self._is_at_barrier(request))
         changes = self._settling()
         waits: dict[ShardId, Wait] = {}
+        barred = frozenset(at_barrier)  # the tuple may hold thousands
         for shard, request in asked.items():
-            if shard in at_barrier:
+            if shard in barred:
                 continue
             found = self._admitted(shard, request)
             if isinstance(found, MergedChange):
@@ -140,7 +141,7 @@ class MergedTable(MergedRecord):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
         alone = self._alone(at_barrier)
-        others = tuple(shard for shard in at_barrier if shard not in alone)
+        others = tuple(sorted(barred.difference(alone)))
         for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
             waits |= dict.fromkeys(shards, wait) if wait is not None else {}
         ready = alone or others
@@ -153,9 +154,7 @@ class MergedTable(MergedRecord):
         """
         met: dict[tuple[str, ...], list[ShardId]] = {}
         for shard in at_barrier:
-            ddls = self._request(shard).ddls
-            like = ddls if ddls in met else next((one for one in met if same_but_for_places(ddls, one)), ddls)
-            met.setdefault(like, []).append(shard)
+            met.setdefault(but_for_places(self._request(shard).ddls), []).append(shard)
         for shards in met.values():
             own = frozenset(shards)
             others = distinct({shard: state for shard, state in self.shards.items() if shard not in own})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from unshard.schema.lex import Token, TokenKind, tokens
 
@@ -76,9 +77,15 @@ def _equal(one: str, other: str) -> bool:
 
 def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two lists of statements are the same DDL, apart from where it puts columns (FIRST, AFTER)."""
-    return len(one) == len(other) and all(_placeless(a) == _placeless(b) for a, b in zip(one, other, strict=True))
+    return but_for_places(one) == but_for_places(other)
 
 
+def but_for_places(statements: Sequence[str]) -> tuple[str, ...]:
+    """Return a form of the statements that is equal for those that are the same DDL but for its columns' places."""
+    return tuple(map(_placeless, statements))
+
+
+@lru_cache(maxsize=1 << 14)
 def _placeless(statement: str) -> str:
     """Return a statement's normal form without the places of its columns.
 

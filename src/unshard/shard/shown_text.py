@@ -21,6 +21,11 @@ _BYTES = re.compile("0x((?:[0-9A-Fa-f]{2})+)")
 _LETTER = re.compile("[\U00010000-\U0010ffff]")
 
 
+def letters_as_shown(text: str) -> str:
+    """Return the text with the `?` that the dictionaries have for each letter of four bytes."""
+    return _LETTER.sub("?", text)
+
+
 def as_shown(table: TableDefinition) -> TableDefinition:
     """Return the structure with the defaults and the members as SHOW CREATE TABLE has them."""
     return replace(table, columns=tuple(map(_column_as_shown, table.columns)))
@@ -28,10 +33,10 @@ def as_shown(table: TableDefinition) -> TableDefinition:
 
 def _column_as_shown(column: ColumnDefinition) -> ColumnDefinition:
     default, members = column.default, column.type.members
-    if default is not None and (text := _LETTER.sub("?", _with_text(column, default.text))) != default.text:
+    if default is not None and (text := letters_as_shown(_with_text(column, default.text))) != default.text:
         column = replace(column, default=replace(default, text=text))
     if any(map(_LETTER.search, members)):
-        shown = tuple(_LETTER.sub("?", member) for member in members)
+        shown = tuple(map(letters_as_shown, members))
         column = replace(column, type=replace(column.type, members=shown))
     return column
 

@@ -11,6 +11,9 @@ statements of all other rows, and INSERT with the values of the columns that onl
 Keys are those that the target takes for one, however either end spells them. Before a DELETE the sources are asked
 under the target's collation, and it deletes only a row whose key is spelled as it was read.
 
+A row that is inserted again is deleted only where the columns that only the target has are as they were read: they have
+other writers, whose changes must not be lost.
+
 A row that has changed since it was reported is left out and counted: its change is under way.
 
 Of a table without a key, the rows with one hash are counted on both ends. A surplus of the target goes by
@@ -109,7 +112,8 @@ def _by_key(order: RepairOrder, source: SourceRows, connections: SideConnections
             own = one.target.written
             zeros |= {column.name for column, text in zip(table.own, own, strict=True) if _is_error_value(column, text)}
             statement = _insert(table, (*one.source[0].written, *own), more=table.own)
-            delete = f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(_equal(table, one.spelled))}"
+            equal = [*_equal(table, one.spelled), *map(_same_value, table.own, own)]
+            delete = f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(equal)}"
             yield RowRepair(one.key, one.kind, statement, 1, zeros, delete)
         elif statement := _statement(table, one):
             yield RowRepair(one.key, one.kind, statement, 1, zeros)

@@ -247,7 +247,7 @@ class MergedChanges:
                 self._refuse_fills(merged, intent, items)
             return change, intent
         item = next(iter(items.values()))
-        pieces = operator_pieces(operator, statements_of(item), self.tracker, self.rules)
+        pieces = operator_pieces(operator, item, self.tracker, self.rules)
         _, given = self.store.on_target(lambda c: for_target(c, pieces, self.tracker, self.rules))
         change = replace(change, old_rows=OldRows.SAME)
         if change.barrier:

@@ -138,7 +138,7 @@ class OptimisticStatements(ShardedStatements):
         store, before = self.groups.store, Table.from_dict(item.payload["before"])
         where = Where(store.source, str(table), str(item.begin.position))
         own = list(statements_of(item)) if operator.op is OperatorKind.INJECT else []
-        pieces = operator_pieces(operator, statements_of(item), tracker, rules)
+        pieces = operator_pieces(operator, item, tracker, rules)
         _, given = store.on_target(lambda c: for_target(c, pieces, tracker, rules))
         pieces += [AlterOperation(one.ddl, (one.ddl,), tracked=False, given=True) for one in own]
         try:

@@ -35,7 +35,7 @@ from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets
 from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import DdlError
+from unshard.errors import DdlError, Where
 from unshard.model.table import Table
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
@@ -115,16 +115,21 @@ def statements_for(
         own = _own(group, met, keeper, rules, store)
     if operator is None:
         return tuple(own)
-    found = operator_pieces(operator, met, tracker, rules)
+    found = operator_pieces(operator, group.ready, tracker, rules)
     _, given = store.on_target(lambda c: for_target(c, found, tracker, rules))
     return (*store.on_target(lambda c: in_targets_words(c, given, rules)), *own)
 
 
 def operator_pieces(
-    operator: Operator, met: Sequence[RoutedDdl], tracker: SchemaTracker, rules: StatementRules
+    operator: Operator, item: DdlItem, tracker: SchemaTracker, rules: StatementRules
 ) -> list[AlterOperation]:
-    """Return the operator's statements in place of those that a table has met. Raises DdlError DDL-026, DDL-033."""
-    context = replace(met[0].ddl.context, schema="")
+    """Return the operator's statements in place of those that a table has met. Raises DdlError DDL-026, DDL-033.
+
+    An item without statements is of one that was left out: no session of it is on record.
+    """
+    met = statements_of(item)
+    known = met[0].ddl.context if met else Context(where=Where(operator.source, position=str(item.begin.position)))
+    context = replace(known, schema="")
     parsed = (parse_given(text, context) for text in operator.sqls)
     return [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
 

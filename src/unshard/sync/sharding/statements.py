@@ -40,6 +40,7 @@ from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import Outcome
 from unshard.shard.sequence import DdlItem
+from unshard.shard.shown_text import letters_as_shown
 from unshard.sync.checkpoint.store import Also, nothing
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, ShardingGroups
 from unshard.sync.sharding.owner import item_payload
@@ -318,7 +319,8 @@ def _alike(one: Table, other: Table) -> bool:
     """Return whether two tables have the same columns and keys; their names and options may differ.
 
     So may the display widths of integers: a structure that a MariaDB or MySQL 5 has made shows them, one that was read
-    from a later MySQL does not.
+    from a later MySQL does not. A structure that was copied has letters in its defaults that most servers show as `?`
+    (`dump.true_defaults`).
     """
     parts = [without_widths(_parts(table)[0]) for table in (one, other)]
     return parts[0] == parts[1] and _charsets(one) == _charsets(other)
@@ -334,7 +336,7 @@ def _options(table: Table) -> tuple[str, ...]:
 
 def _parts(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split a SHOW CREATE text into columns with keys, and options. Names made from the table's name are left out."""
-    parts = normal(without_own_names(table)) or ()
+    parts = normal(letters_as_shown(without_own_names(table))) or ()
     depth, start = 0, 0
     for at, part in enumerate(parts):
         if part == "(":
