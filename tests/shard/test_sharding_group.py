@@ -9,7 +9,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.same_ddl import normalised, same
+from unshard.shard.same_ddl import normalised, same, same_but_for_places
 from unshard.shard.sequence import DdlItem, side_by_side
 
 TARGET = TableName("db", "t")
@@ -130,6 +130,27 @@ def test_what_says_how_and_not_what_does_not_count(other: str) -> None:
     assert same([ADD_A], [other])
 
 
+GH_OST = "alter /* gh-ost */ table `db`.`t` AUTO_INCREMENT={}"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [ADD_A, GH_OST.format(9)],
+        [ADD_A],
+        ["ALTER TABLE db.t ADD COLUMN a INT, AUTO_INCREMENT = 9"],
+        ["ALTER TABLE db.t AUTO_INCREMENT 9, ADD COLUMN a INT, ALGORITHM=INPLACE"],
+    ],
+)
+def test_the_counter_of_a_shard_does_not_count(other: list[str]) -> None:
+    """gh-ost from 1.1.1 on gives its copy the counter of the table, which is another one in each shard."""
+    assert same([ADD_A, GH_OST.format(7)], other)
+    assert same(other, [ADD_A, GH_OST.format(7)])
+    assert same_but_for_places([ADD_A, GH_OST.format(7)], other)
+    assert not same([ADD_B, GH_OST.format(7)], other)
+    assert not same([GH_OST.format(7)], other)
+
+
 def test_what_only_looks_so_counts() -> None:
     alter = "ALTER TABLE db.t"
     pairs = [
@@ -143,6 +164,9 @@ def test_what_only_looks_so_counts() -> None:
         ("ADD `integer` INT", "ADD `int` INT"),
         ("ADD CHECK (a >= b)", "ADD CHECK (a > b)"),
         ("ADD c INT, ALGORITHM=COPY, DROP d", "ADD c INT"),
+        ("MODIFY a INT AUTO_INCREMENT", "MODIFY a INT"),
+        ("DROP auto_increment, ADD c INT", "DROP c, ADD c INT"),
+        ("ADD auto_increment INT", "ADD INT"),
     ]
     assert not any(same([f"{alter} {one}"], [f"{alter} {other}"]) for one, other in pairs)
     assert same([f"{alter} ADD KEY i (a)"], [f"{alter} ADD INDEX i (a)"])

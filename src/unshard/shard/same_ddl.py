@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from unshard.schema.lex import Token, TokenKind, tokens
 
@@ -21,9 +21,13 @@ def normalised(statement: str) -> str:
     """Return a statement's text in a form that is equal for statements which do the same.
 
     It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
-    `LOCK=…`), and a COLUMN that may be omitted; synonyms become one word.
+    `LOCK=…`), the counter of a shard (`AUTO_INCREMENT=…`), and a COLUMN that may be omitted; synonyms become one word.
     """
-    return " ".join(map(_normal, _telling(tokens(statement))))
+    return _written(_telling(tokens(statement)))
+
+
+def _written(found: Sequence[Token]) -> str:
+    return " ".join(map(_normal, found))
 
 
 def _normal(token: Token) -> str:
@@ -55,10 +59,13 @@ def _telling(found: Sequence[Token]) -> list[Token]:
 
 
 def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
-    """Return how many tokens at the beginning say how the statement is run; 0 if they don't.
+    """Return how many tokens at the beginning say how the statement is run, or set a counter; 0 if they don't.
 
-    Without `=` they do so only where no name is possible.
+    Without `=` they say how only where no name is possible.
     """
+    if found[0].word == "AUTO_INCREMENT":
+        length = 3 if len(found) == 3 and found[1].is_symbol("=") else 2
+        return length if len(found) >= length and found[length - 1].value.isdigit() else 0
     if len(found) == 3 and found[0].word in _MANNERS and found[1].is_symbol("="):
         return 3
     begins = bool(before) and (before[-1].is_symbol(",") or before[-1].is_symbol(")"))
@@ -66,32 +73,43 @@ def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
 
 
 def same(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two lists of statements are the same DDL."""
-    return len(one) == len(other) and all(map(_equal, one, other))
+    """Return whether two lists of statements are the same DDL.
 
-
-def _equal(one: str, other: str) -> bool:
-    return one == other or normalised(one) == normalised(other)
+    A statement that only sets a counter does not count: gh-ost runs one with the counter that the shard has.
+    """
+    return list(one) == list(other) or _alike(one, other, _written)
 
 
 def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two lists of statements are the same DDL, apart from where it puts columns (FIRST, AFTER)."""
-    return len(one) == len(other) and all(_placeless(a) == _placeless(b) for a, b in zip(one, other, strict=True))
+    return _alike(one, other, _placeless)
 
 
-def _placeless(statement: str) -> str:
+def _alike(one: Sequence[str], other: Sequence[str], form: Callable[[Sequence[Token]], str]) -> bool:
+    lists = ([_telling(tokens(statement)) for statement in statements] for statements in (one, other))
+    left, right = ([form(found) for found in statements if not _is_empty(found)] for statements in lists)
+    return left == right
+
+
+def _is_empty(found: Sequence[Token]) -> bool:
+    """Return whether nothing but the table's name is left of an ALTER TABLE."""
+    name = 3 if any(token.is_symbol(".") for token in found[3:4]) else 1
+    return [token.word for token in found[:2]] == ["ALTER", "TABLE"] and len(found) == 2 + name
+
+
+def _placeless(found: Sequence[Token]) -> str:
     """Return a statement's normal form without the places of its columns.
 
     A place ends an operation that defines a column, behind the column's name and type.
     """
     operations: list[list[Token]] = [[]]
     depth = 0
-    for token in _telling(tokens(statement)):
+    for token in found:
         depth += token.is_symbol("(") - token.is_symbol(")")
         if depth == 0 and token.is_symbol(","):
             operations.append([])
         operations[-1].append(token)
-    return " ".join(_normal(token) for operation in operations for token in _without_place(operation))
+    return _written([token for operation in operations for token in _without_place(operation)])
 
 
 def _without_place(operation: Sequence[Token]) -> Sequence[Token]:
