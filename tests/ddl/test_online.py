@@ -71,6 +71,8 @@ def test_statements_on_real_tables_stand_for_themselves(sql: str) -> None:
         "drop table _t_gho",
         "alter table _shut_gho add a int",
         "rename table _shut_gho to shut",
+        "alter table shut exchange partition p0 with table _shut_old",
+        "alter table _t_del exchange partition p0 with table _t_old",
     ],
 )
 def test_nothing_comes_of_trash_and_of_what_leaves_no_trace(sql: str) -> None:
@@ -112,6 +114,10 @@ def test_an_alter_that_renames_the_ghost_brings_its_other_parts() -> None:
         ("rename table _t_gho to _u_gho", "DDL-024"),
         ("rename table _t_old to _t_new", "DDL-024"),
         ("rename table _u_gho to u", "DDL-025"),
+        ("alter table t exchange partition p0 with table _t_old", "DDL-041"),
+        ("alter table _t_gho exchange partition p0 with table t", "DDL-041"),
+        ("alter table t convert partition p0 to table _t_old", "DDL-041"),
+        ("alter table t convert table _t_new to partition p0 values less than (5)", "DDL-041"),
     ],
 )
 def test_what_nobody_can_carry_out_is_refused_with_its_place(sql: str, code: str) -> None:

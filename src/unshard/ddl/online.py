@@ -15,6 +15,7 @@ on the ghost are recorded until then, and run on the table itself in place of th
 | RENAME table TO ghost | DdlError DDL-023 |
 | RENAME ghost or trash TO ghost | DdlError DDL-024 |
 | RENAME ghost TO table, with nothing recorded | DdlError DDL-025 |
+| EXCHANGE or CONVERT PARTITION between a table and its ghost or trash | DdlError DDL-041: rows move |
 
 The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts.
 """
@@ -83,7 +84,7 @@ class OnlineDdl:
     def meaning(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Meaning | None:
         """Return the replacement of a single operation; None where it is on real tables only, and is run as it is.
 
-        Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
+        Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025, DDL-041.
         """
         if ddl.kind.on_schema or ddl.kind is StatementKind.TEMPORARY_TABLE:
             return None
@@ -95,6 +96,10 @@ class OnlineDdl:
         if pairs:
             return self._renamed(ddl, *pairs[0])
         name = next(name for name in ddl.tables if not self.tables.is_real(name))
+        real = next((one for one in ddl.tables if self.tables.is_real(one) and allows(one)), None)
+        if ddl.kind is StatementKind.ALTER_TABLE and real is not None:
+            values = {"table": str(real), "helper": str(name), "statement": ddl.text}
+            raise DdlError("DDL-041", replace(ddl.context.where, table=str(real)), values=values)
         part, table, rule = self.tables.told(name)
         is_part = f"{name} is {part} of {table} ({rule})"
         if part is OnlineTablePart.TRASH or ddl.kind in _WITHOUT_EFFECT:
