@@ -144,6 +144,21 @@ def test_a_meaning_says_why(sql: str, why: str) -> None:
     assert found.why.startswith(why)
 
 
+@pytest.mark.parametrize("marks", ["__", "_" * 10])
+def test_a_copy_with_further_underscores_is_one_of_the_table_that_the_list_lets_through(marks: str) -> None:
+    """pt-online-schema-change takes more of them, up to ten, where a copy of an earlier run is left."""
+    helper = online()
+    for sql in (f"create table {marks}t_new (id int)", f"alter table {marks}t_new add a int"):
+        helper.apply(helper.changes(classify_ddl(sql, Context("d")), lambda name: name.table == "t"))
+    swap = classify_ddl(f"rename table t to _t_old, {marks}t_new to t", Context("d"))
+    rules = StatementRules(
+        lambda name: name.table == "t", lambda _: True, lambda name: name, lambda schema: schema, online=helper
+    )
+    assert [part.text for piece in pieces(swap, rules, lambda _: None) for part in piece.run] == [
+        "alter table `d`.`t` add a int"
+    ]
+
+
 def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
     found = online(KEPT)
     rules = StatementRules(

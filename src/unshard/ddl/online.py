@@ -17,7 +17,8 @@ on the ghost are recorded until then, and run on the table itself in place of th
 | RENAME ghost TO table, with nothing recorded | DdlError DDL-025 |
 | EXCHANGE or CONVERT PARTITION between a table and its ghost or trash | DdlError DDL-041: rows move |
 
-The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts.
+The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts. In
+`__t_new` the table may be `_t` or `t`: the list keeps the ghost out if it keeps out both.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class OnlineDdl:
             return None
         if all(self.tables.is_real(name) for name in ddl.tables):
             return None
-        if not any(allows(self.tables.told(name).table) for name in ddl.tables):
+        if not any(self._is_of_allowed(name, allows) for name in ddl.tables):
             return Meaning("it is on helper tables of one that block-allow-list keeps out")
         pairs = renames(ddl)
         if pairs:
@@ -130,6 +131,16 @@ class OnlineDdl:
     def real_names(self, ddl: Ddl) -> tuple[TableName, ...]:
         """Return the tables of a statement without ghost tables and trash."""
         return tuple(name for name in ddl.tables if self.tables.is_real(name))
+
+    def _is_of_allowed(self, name: TableName, allows: Callable[[TableName], bool]) -> bool:
+        """Return whether the list allows the table that this one is, or is a helper of.
+
+        The name of a helper may begin with several underscores: pt-online-schema-change takes up to ten to find a name
+        that is free.
+        """
+        part, table, _ = self.tables.told(name)
+        plain = TableName(table.schema, table.table.lstrip("_"))
+        return allows(table) or (part is not OnlineTablePart.REAL and bool(plain.table) and allows(plain))
 
     def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
         values = {"old": str(old), "new": str(new), "statement": ddl.text}
