@@ -130,6 +130,13 @@ def test_what_says_how_and_not_what_does_not_count(other: str) -> None:
     assert same([ADD_A], [other])
 
 
+def test_statements_of_a_session_in_which_a_backslash_is_a_letter() -> None:
+    alter = "ALTER TABLE db.t ADD {} VARCHAR(9) DEFAULT 'C:\\'"
+    assert same([alter.format("a")], [alter.format("`A`")])
+    assert same_but_for_places([alter.format("a")], [alter.format("COLUMN a") + " FIRST"])
+    assert not same([alter.format("a")], [alter.format("b")])
+
+
 GH_OST = "alter /* gh-ost */ table `db`.`t` AUTO_INCREMENT={}"
 
 

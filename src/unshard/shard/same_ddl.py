@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from unshard.errors import DdlError
 from unshard.schema.lex import Token, TokenKind, tokens
 
 _LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
@@ -23,7 +24,15 @@ def normalised(statement: str) -> str:
     It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
     `LOCK=…`), the counter of a shard (`AUTO_INCREMENT=…`), and a COLUMN that may be omitted; synonyms become one word.
     """
-    return _written(_telling(tokens(statement)))
+    return _written(_telling(_tokens(statement)))
+
+
+def _tokens(statement: str) -> tuple[Token, ...]:
+    """Return the tokens of a statement whose session is not known; a backslash may be a letter there."""
+    try:
+        return tokens(statement)
+    except DdlError:
+        return tokens(statement, backslash_escapes=False)
 
 
 def _written(found: Sequence[Token]) -> str:
@@ -86,7 +95,7 @@ def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _alike(one: Sequence[str], other: Sequence[str], form: Callable[[Sequence[Token]], str]) -> bool:
-    lists = ([_telling(tokens(statement)) for statement in statements] for statements in (one, other))
+    lists = ([_telling(_tokens(statement)) for statement in statements] for statements in (one, other))
     left, right = ([form(found) for found in statements if not _is_empty(found)] for statements in lists)
     return left == right
 
