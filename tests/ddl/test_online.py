@@ -173,5 +173,16 @@ def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
     assert found.records == {}
 
 
+@pytest.mark.parametrize(("ghost", "tables"), [("_t_gho", {"t"}), ("__t_new", {"t", "_t"})])
+def test_the_ghost_of_a_table_while_statements_are_recorded(ghost: str, tables: set[str]) -> None:
+    name = TableName("d", ghost)
+    records = OnlineDdl(TABLES, {name: (KEPT,)})
+    names = ("t", "_t", "__t", "u")
+    assert {one for one in names if records.ghost_of(TableName("d", one)) == name} == tables
+    assert records.ghost_of(TableName("e", "t")) is None
+    records.apply({name: ()})
+    assert records.ghost_of(TableName("d", "t")) is None
+
+
 def test_a_kept_statement_lives_through_json() -> None:
     assert Kept.from_dict(KEPT.to_dict()) == KEPT

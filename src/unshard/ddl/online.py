@@ -128,6 +128,11 @@ class OnlineDdl:
             else:
                 self.records.pop(ghost, None)
 
+    def ghost_of(self, table: TableName) -> TableName | None:
+        """Return a ghost of the table that statements are recorded for, None if there is none."""
+        recorded = ((ghost, self.tables.told(ghost).table) for ghost, kept in self.records.items() if kept)
+        return next((ghost for ghost, told in recorded if table in (told, _plain(told))), None)
+
     def real_names(self, ddl: Ddl) -> tuple[TableName, ...]:
         """Return the tables of a statement without ghost tables and trash."""
         return tuple(name for name in ddl.tables if self.tables.is_real(name))
@@ -139,7 +144,7 @@ class OnlineDdl:
         that is free.
         """
         part, table, _ = self.tables.told(name)
-        plain = TableName(table.schema, table.table.lstrip("_"))
+        plain = _plain(table)
         return allows(table) or (part is not OnlineTablePart.REAL and bool(plain.table) and allows(plain))
 
     def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
@@ -161,6 +166,11 @@ class OnlineDdl:
                 why = f"{old}, a ghost, takes the place of {new}: what was kept of it is run on {new}"
                 return Meaning(why, tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
         return Meaning(f"{old} becomes {new}, and one of them is trash: nothing is run")
+
+
+def _plain(name: TableName) -> TableName:
+    """Return the name without underscores in front."""
+    return TableName(name.schema, name.table.lstrip("_"))
 
 
 def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:

@@ -111,6 +111,13 @@ DDL: dict[str, CatalogueEntry] = {
         "`unshard ctl binlog skip {task_file} -s {source_id}`; or, if {helper} is no table of gh-ost or pt-osc, say so "
         "with shadow-table-rules and trash-table-rules of the task",
     ),
+    "DDL-042": CatalogueEntry(
+        "{table} is dropped, while {ghost}, a copy of it by online DDL, may take its place: {statement}",
+        "if pt-osc runs with `--alter-foreign-keys-method=drop_swap`, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`: the RENAME behind it brings the ALTER. If the table is "
+        "dropped for good, give the statement, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'DROP TABLE DB.TABLE'`. Then start again",
+    ),
     "DDL-026": CatalogueEntry(
         "what is given for an operator is no DDL on tables with their schema: {statement}",
         "give whole statements on tables or schemas, each name as `db.table`; change rows by hand on the target",
