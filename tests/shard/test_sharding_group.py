@@ -213,6 +213,19 @@ def test_a_dropped_table_completes_the_group_and_keeps_what_is_held_of_it() -> N
     assert set(after.resynced(at(175), at(175)).tables) == {TWO}
 
 
+def test_a_table_that_meets_a_ddl_after_its_drop_is_there_again() -> None:
+    """As where the copy of online DDL takes the name of a table that was dropped: its changes after it wait too."""
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).drop(ONE, at(150), {"as": "dropped"})
+    state = state.meet(ONE, item(160, ADD_B))
+    assert state.unsynced == (TWO,)
+    state = state.meet(TWO, item(200, ADD_A)).meet(TWO, item(220, ADD_B)).resolve(at(300))
+    state = state.resynced(at(300), at(300)).resolve(at(300))
+    resync = state.resync(at(300))
+    assert resync is not None
+    assert resync.windows == {ONE: (at(165), at(300)), TWO: (at(225), at(300))}
+    assert set(state.resynced(at(300), at(300)).tables) == {ONE, TWO}
+
+
 def test_a_table_created_again_goes_on_where_its_name_stood() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).drop(ONE, at(150))
     with pytest.raises(ShardError, match="SHARD-002"):
