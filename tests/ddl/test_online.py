@@ -71,6 +71,8 @@ def test_statements_on_real_tables_stand_for_themselves(sql: str) -> None:
         "drop table _t_gho",
         "alter table _shut_gho add a int",
         "rename table _shut_gho to shut",
+        "alter table shut exchange partition p0 with table _shut_old",
+        "alter table _t_del exchange partition p0 with table _t_old",
     ],
 )
 def test_nothing_comes_of_trash_and_of_what_leaves_no_trace(sql: str) -> None:
@@ -112,6 +114,10 @@ def test_an_alter_that_renames_the_ghost_brings_its_other_parts() -> None:
         ("rename table _t_gho to _u_gho", "DDL-024"),
         ("rename table _t_old to _t_new", "DDL-024"),
         ("rename table _u_gho to u", "DDL-025"),
+        ("alter table t exchange partition p0 with table _t_old", "DDL-041"),
+        ("alter table _t_gho exchange partition p0 with table t", "DDL-041"),
+        ("alter table t convert partition p0 to table _t_old", "DDL-041"),
+        ("alter table t convert table _t_new to partition p0 values less than (5)", "DDL-041"),
     ],
 )
 def test_what_nobody_can_carry_out_is_refused_with_its_place(sql: str, code: str) -> None:
@@ -138,6 +144,21 @@ def test_a_meaning_says_why(sql: str, why: str) -> None:
     assert found.why.startswith(why)
 
 
+@pytest.mark.parametrize("marks", ["__", "_" * 10])
+def test_a_copy_with_further_underscores_is_one_of_the_table_that_the_list_lets_through(marks: str) -> None:
+    """pt-online-schema-change takes more of them, up to ten, where a copy of an earlier run is left."""
+    helper = online()
+    for sql in (f"create table {marks}t_new (id int)", f"alter table {marks}t_new add a int"):
+        helper.apply(helper.changes(classify_ddl(sql, Context("d")), lambda name: name.table == "t"))
+    swap = classify_ddl(f"rename table t to _t_old, {marks}t_new to t", Context("d"))
+    rules = StatementRules(
+        lambda name: name.table == "t", lambda _: True, lambda name: name, lambda schema: schema, online=helper
+    )
+    assert [part.text for piece in pieces(swap, rules, lambda _: None) for part in piece.run] == [
+        "alter table `d`.`t` add a int"
+    ]
+
+
 def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
     found = online(KEPT)
     rules = StatementRules(
@@ -150,6 +171,17 @@ def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
     assert changes == {GHOST: ()}
     found.apply(changes)
     assert found.records == {}
+
+
+@pytest.mark.parametrize(("ghost", "tables"), [("_t_gho", {"t"}), ("__t_new", {"t", "_t"})])
+def test_the_ghost_of_a_table_while_statements_are_recorded(ghost: str, tables: set[str]) -> None:
+    name = TableName("d", ghost)
+    records = OnlineDdl(TABLES, {name: (KEPT,)})
+    names = ("t", "_t", "__t", "u")
+    assert {one for one in names if records.ghost_of(TableName("d", one)) == name} == tables
+    assert records.ghost_of(TableName("e", "t")) is None
+    records.apply({name: ()})
+    assert records.ghost_of(TableName("d", "t")) is None
 
 
 def test_a_kept_statement_lives_through_json() -> None:

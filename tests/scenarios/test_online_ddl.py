@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
+from support.operated_tasks import ctl
 from support.task_runs import Command, TaskFiles, TaskRun
 from unshard.errors import DdlError
 from unshard.model.table import TableName
@@ -141,6 +142,25 @@ def test_a_ghost_that_the_task_never_saw_begin_stops_it(
     assert isinstance(error, DdlError)
     assert error.code == "DDL-025"
     assert tables_of(files.target, schema) == [("t",)]
+
+
+def test_a_table_that_is_dropped_before_its_copy_takes_its_name_stays_on_the_target(
+    begin: Begin, spark: SparkSession, source_server: MariadbServer, schema: str
+) -> None:
+    """As pt-online-schema-change does it with `--alter-foreign-keys-method=drop_swap`."""
+    source, files, name = source_server, begin(), TableName(schema, "t")
+    run = TaskRun(files, spark).start()
+    run.reach("sync")
+    drop = ("SET SESSION foreign_key_checks = 0", "DROP TABLE IF EXISTS t", "RENAME TABLE _t_new TO t")
+    source.run(*told(PT_BEFORE, schema), *drop, "INSERT INTO t VALUES (6, 60, 'six')", database=schema)
+    error = run.error()
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-042"
+    assert tables_of(files.target, schema) == [("t",)]
+    ctl("binlog", "skip", str(files.task_path))
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    assert_equal([(source, name)], (files.target, name))
 
 
 def test_rules_of_ones_own_and_none_at_all(

@@ -72,6 +72,34 @@ def test_a_schema_of_shards_is_dropped_while_one_of_them_is_held(rig: ShardRig) 
         shards.wait_in_step(run)
 
 
+def test_a_shard_that_is_dropped_while_it_is_held_before_its_copy_takes_its_name(rig: ShardRig) -> None:
+    """As pt-online-schema-change does it with `drop_swap`: its changes behind that wait too, and none is lost."""
+    shards = rig.shards()
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter("s1", 0, "MODIFY v VARCHAR(40) NOT NULL, ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        new, at = f"`{rig.name}_s`.`_t_0_new`", shards.at(0)
+        for sql in (
+            f"CREATE TABLE {new} LIKE {at}",
+            f"ALTER TABLE {new} ADD COLUMN d INT",
+            f"INSERT INTO {new} (id, v, c) SELECT id, v, c FROM {at}",
+            f"DROP TABLE {at}",
+            f"RENAME TABLE {new} TO {at}",
+        ):
+            shards.run("s1", sql)
+        shards.insert("s1", 0, 2, c="2", d="3")
+        run.catch_up()
+        assert shards.held()
+    with rig.run(shards) as run:
+        shards.insert("s1", 0, 3, c="3", d="4")
+        shards.alter("s1", 1, "MODIFY v VARCHAR(40) NOT NULL, ADD COLUMN c INT")
+        shards.insert("s1", 1, 1, c="5")
+        shards.alter("s1", 1, "ADD COLUMN d INT")
+        shards.insert("s1", 1, 2, c="6", d="7")
+        shards.settle(run)
+
+
 def _prepare(shards: Shards, xid: str, number: int) -> None:
     row = f"({shards.id('s1', 0, number)}, '{number}', {number})"
     insert = f"INSERT INTO {shards.at(0)} (id, v, c) VALUES {row}"

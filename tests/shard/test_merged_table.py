@@ -152,6 +152,7 @@ def test_what_needs_a_barrier(change: str) -> None:
         "MODIFY v VARCHAR(20)",
         "ALTER v SET DEFAULT 'x'",
         "ADD COLUMN c INT, ADD COLUMN d INT, ADD KEY k (c)",
+        "AUTO_INCREMENT = 7",
     ],
 )
 def test_what_needs_none(change: str) -> None:

@@ -9,7 +9,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.same_ddl import normalised, same
+from unshard.shard.same_ddl import normalised, same, same_but_for_places
 from unshard.shard.sequence import DdlItem, side_by_side
 
 TARGET = TableName("db", "t")
@@ -130,6 +130,34 @@ def test_what_says_how_and_not_what_does_not_count(other: str) -> None:
     assert same([ADD_A], [other])
 
 
+def test_statements_of_a_session_in_which_a_backslash_is_a_letter() -> None:
+    alter = "ALTER TABLE db.t ADD {} VARCHAR(9) DEFAULT 'C:\\'"
+    assert same([alter.format("a")], [alter.format("`A`")])
+    assert same_but_for_places([alter.format("a")], [alter.format("COLUMN a") + " FIRST"])
+    assert not same([alter.format("a")], [alter.format("b")])
+
+
+GH_OST = "alter /* gh-ost */ table `db`.`t` AUTO_INCREMENT={}"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [ADD_A, GH_OST.format(9)],
+        [ADD_A],
+        ["ALTER TABLE db.t ADD COLUMN a INT, AUTO_INCREMENT = 9"],
+        ["ALTER TABLE db.t AUTO_INCREMENT 9, ADD COLUMN a INT, ALGORITHM=INPLACE"],
+    ],
+)
+def test_the_counter_of_a_shard_does_not_count(other: list[str]) -> None:
+    """gh-ost from 1.1.1 on gives its copy the counter of the table, which is another one in each shard."""
+    assert same([ADD_A, GH_OST.format(7)], other)
+    assert same(other, [ADD_A, GH_OST.format(7)])
+    assert same_but_for_places([ADD_A, GH_OST.format(7)], other)
+    assert not same([ADD_B, GH_OST.format(7)], other)
+    assert not same([GH_OST.format(7)], other)
+
+
 def test_what_only_looks_so_counts() -> None:
     alter = "ALTER TABLE db.t"
     pairs = [
@@ -143,6 +171,9 @@ def test_what_only_looks_so_counts() -> None:
         ("ADD `integer` INT", "ADD `int` INT"),
         ("ADD CHECK (a >= b)", "ADD CHECK (a > b)"),
         ("ADD c INT, ALGORITHM=COPY, DROP d", "ADD c INT"),
+        ("MODIFY a INT AUTO_INCREMENT", "MODIFY a INT"),
+        ("DROP auto_increment, ADD c INT", "DROP c, ADD c INT"),
+        ("ADD auto_increment INT", "ADD INT"),
     ]
     assert not any(same([f"{alter} {one}"], [f"{alter} {other}"]) for one, other in pairs)
     assert same([f"{alter} ADD KEY i (a)"], [f"{alter} ADD INDEX i (a)"])
@@ -180,6 +211,19 @@ def test_a_dropped_table_completes_the_group_and_keeps_what_is_held_of_it() -> N
     assert resync is not None
     assert resync.windows == {ONE: (at(105), at(150)), TWO: (at(125), at(175))}
     assert set(after.resynced(at(175), at(175)).tables) == {TWO}
+
+
+def test_a_table_that_meets_a_ddl_after_its_drop_is_there_again() -> None:
+    """As where the copy of online DDL takes the name of a table that was dropped: its changes after it wait too."""
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).drop(ONE, at(150), {"as": "dropped"})
+    state = state.meet(ONE, item(160, ADD_B))
+    assert state.unsynced == (TWO,)
+    state = state.meet(TWO, item(200, ADD_A)).meet(TWO, item(220, ADD_B)).resolve(at(300))
+    state = state.resynced(at(300), at(300)).resolve(at(300))
+    resync = state.resync(at(300))
+    assert resync is not None
+    assert resync.windows == {ONE: (at(165), at(300)), TWO: (at(225), at(300))}
+    assert set(state.resynced(at(300), at(300)).tables) == {ONE, TWO}
 
 
 def test_a_table_created_again_goes_on_where_its_name_stood() -> None:

@@ -15,8 +15,10 @@ on the ghost are recorded until then, and run on the table itself in place of th
 | RENAME table TO ghost | DdlError DDL-023 |
 | RENAME ghost or trash TO ghost | DdlError DDL-024 |
 | RENAME ghost TO table, with nothing recorded | DdlError DDL-025 |
+| EXCHANGE or CONVERT PARTITION between a table and its ghost or trash | DdlError DDL-041: rows move |
 
-The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts.
+The block-allow list decides by the table, not by its ghost: a table that the list keeps out has no ghosts. In
+`__t_new` the table may be `_t` or `t`: the list keeps the ghost out if it keeps out both.
 """
 
 from __future__ import annotations
@@ -83,18 +85,22 @@ class OnlineDdl:
     def meaning(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Meaning | None:
         """Return the replacement of a single operation; None where it is on real tables only, and is run as it is.
 
-        Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
+        Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025, DDL-041.
         """
         if ddl.kind.on_schema or ddl.kind is StatementKind.TEMPORARY_TABLE:
             return None
         if all(self.tables.is_real(name) for name in ddl.tables):
             return None
-        if not any(allows(self.tables.told(name).table) for name in ddl.tables):
+        if not any(self._is_of_allowed(name, allows) for name in ddl.tables):
             return Meaning("it is on helper tables of one that block-allow-list keeps out")
         pairs = renames(ddl)
         if pairs:
             return self._renamed(ddl, *pairs[0])
         name = next(name for name in ddl.tables if not self.tables.is_real(name))
+        real = next((one for one in ddl.tables if self.tables.is_real(one) and allows(one)), None)
+        if ddl.kind is StatementKind.ALTER_TABLE and real is not None:
+            values = {"table": str(real), "helper": str(name), "statement": ddl.text}
+            raise DdlError("DDL-041", replace(ddl.context.where, table=str(real)), values=values)
         part, table, rule = self.tables.told(name)
         is_part = f"{name} is {part} of {table} ({rule})"
         if part is OnlineTablePart.TRASH or ddl.kind in _WITHOUT_EFFECT:
@@ -122,9 +128,24 @@ class OnlineDdl:
             else:
                 self.records.pop(ghost, None)
 
+    def ghost_of(self, table: TableName) -> TableName | None:
+        """Return a ghost of the table that statements are recorded for, None if there is none."""
+        recorded = ((ghost, self.tables.told(ghost).table) for ghost, kept in self.records.items() if kept)
+        return next((ghost for ghost, told in recorded if table in (told, _plain(told))), None)
+
     def real_names(self, ddl: Ddl) -> tuple[TableName, ...]:
         """Return the tables of a statement without ghost tables and trash."""
         return tuple(name for name in ddl.tables if self.tables.is_real(name))
+
+    def _is_of_allowed(self, name: TableName, allows: Callable[[TableName], bool]) -> bool:
+        """Return whether the list allows the table that this one is, or is a helper of.
+
+        The name of a helper may begin with several underscores: pt-online-schema-change takes up to ten to find a name
+        that is free.
+        """
+        part, table, _ = self.tables.told(name)
+        plain = _plain(table)
+        return allows(table) or (part is not OnlineTablePart.REAL and bool(plain.table) and allows(plain))
 
     def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
         values = {"old": str(old), "new": str(new), "statement": ddl.text}
@@ -145,6 +166,11 @@ class OnlineDdl:
                 why = f"{old}, a ghost, takes the place of {new}: what was kept of it is run on {new}"
                 return Meaning(why, tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
         return Meaning(f"{old} becomes {new}, and one of them is trash: nothing is run")
+
+
+def _plain(name: TableName) -> TableName:
+    """Return the name without underscores in front."""
+    return TableName(name.schema, name.table.lstrip("_"))
 
 
 def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:

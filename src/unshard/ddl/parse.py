@@ -6,12 +6,15 @@ that is not out yet is taken as any other.
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import Cursor, tokens_of
 from unshard.ddl.names import alter_names, body_end, mentions, read_table, says_charset
 from unshard.ddl.skipped_kinds import skip_reason
 from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.errors import DdlError
+from unshard.schema.lex import Token
 
 
 def classify(sql: str, context: Context) -> Ddl | Skipped:
@@ -95,7 +98,7 @@ def _create_table(at: Cursor, or_replace: bool) -> Ddl:
     else:
         body = body_end(at.rest())
     rest = at.rest()
-    if any(token.word == "SELECT" and not at.after_dot(token) for token in rest):
+    if any(_begins_query(*pair) and not at.after_dot(pair[0]) for pair in zip_longest(rest, rest[1:])):
         raise at.refuse("CREATE TABLE … SELECT with its SELECT: its session did not log in ROW format")
     places = (own, *model, *mentions(at))
     return at.ddl(
@@ -107,6 +110,12 @@ def _create_table(at: Cursor, or_replace: bool) -> Ddl:
         body=body,
         charset_given=body is not None and says_charset(rest, body),
     )
+
+
+def _begins_query(token: Token, following: Token | None) -> bool:
+    """Return whether rows come from here: SELECT, TABLE t, VALUES of rows, which are not those of a partition."""
+    of_partition = following is not None and following.word in ("LESS", "IN")
+    return token.word in ("SELECT", "TABLE") or (token.word == "VALUES" and not of_partition)
 
 
 def _alter(at: Cursor) -> Ddl:

@@ -105,6 +105,19 @@ DDL: dict[str, CatalogueEntry] = {
         "that it ran, in the name of the table: "
         "`unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE ...'`, then start again",
     ),
+    "DDL-041": CatalogueEntry(
+        "rows move between {table} and {helper}, a helper table of online DDL that the target lacks: {statement}",
+        "do the same to the rows of the target by hand, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; or, if {helper} is no table of gh-ost or pt-osc, say so "
+        "with shadow-table-rules and trash-table-rules of the task",
+    ),
+    "DDL-042": CatalogueEntry(
+        "{table} is dropped, while {ghost}, a copy of it by online DDL, may take its place: {statement}",
+        "if pt-osc runs with `--alter-foreign-keys-method=drop_swap`, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`: the RENAME behind it brings the ALTER. If the table is "
+        "dropped for good, give the statement, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'DROP TABLE DB.TABLE'`. Then start again",
+    ),
     "DDL-026": CatalogueEntry(
         "what is given for an operator is no DDL on tables with their schema: {statement}",
         "give whole statements on tables or schemas, each name as `db.table`; change rows by hand on the target",

@@ -76,8 +76,8 @@ class TableState:
         return self.sequence.items[0].begin if self.sequence.items else self.gone or at
 
     def met(self, item: DdlItem) -> TableState:
-        """Return the state after the table has met a further statement."""
-        return replace(self, sequence=ShardingSequence((*self.sequence.items, item)))
+        """Return the state after the table has met a further statement. A dropped one is there again."""
+        return replace(self, sequence=ShardingSequence((*self.sequence.items, item)), gone=None, last=None)
 
     def resynced(self, upto: Location, at: Location) -> TableState:
         """Return the table when all of its resolved changes before `upto` are in the target."""

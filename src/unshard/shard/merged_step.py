@@ -5,6 +5,7 @@ Decides whether it may change the table by itself or needs a barrier of all shar
 | operation | kind |
 |---|---|
 | ADD COLUMN with a rule (`join.fill_of`), a wider type, NULL, SET DEFAULT, ADD plain KEY | grows |
+| AUTO_INCREMENT = n, which gh-ost runs with the counter of the shard | neither |
 | DROP COLUMN with a rule, DROP plain KEY | shrinks |
 | RENAME or CHANGE of a name, any other MODIFY, UNIQUE, PRIMARY KEY, foreign keys, CHECK | barrier |
 | partitions, options, columns without a rule, DROP and ADD of one name at once | barrier |
@@ -26,6 +27,7 @@ from unshard.schema.operations import (
     NoChange,
     Operation,
     SetDefault,
+    SetOptions,
 )
 from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys, takes_alike
 from unshard.shard.shown_text import uncertain_part
@@ -81,6 +83,8 @@ def _barrier(before: TableDefinition, after: TableDefinition, operation: Operati
         case SetDefault(name):
             return _change(before.column(name), after.column(name))
         case AddKey(key) if key.kind is KeyKind.PLAIN:
+            return ""
+        case SetOptions(charset="", collation="", options=()):
             return ""
         case DropKey(name):
             key_there = before.key(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from unshard.errors import DdlError
 from unshard.schema.lex import Token, TokenKind, tokens
 
 _LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
@@ -22,9 +23,21 @@ def normalised(statement: str) -> str:
     """Return a statement's text in a form that is equal for statements which do the same.
 
     It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
-    `LOCK=…`), and a COLUMN that may be omitted; synonyms become one word.
+    `LOCK=…`), the counter of a shard (`AUTO_INCREMENT=…`), and a COLUMN that may be omitted; synonyms become one word.
     """
-    return " ".join(map(_normal, _telling(tokens(statement))))
+    return _written(_telling(_tokens(statement)))
+
+
+def _tokens(statement: str) -> tuple[Token, ...]:
+    """Return the tokens of a statement whose session is not known; a backslash may be a letter there."""
+    try:
+        return tokens(statement)
+    except DdlError:
+        return tokens(statement, backslash_escapes=False)
+
+
+def _written(found: Sequence[Token]) -> str:
+    return " ".join(map(_normal, found))
 
 
 def _normal(token: Token) -> str:
@@ -56,10 +69,13 @@ def _telling(found: Sequence[Token]) -> list[Token]:
 
 
 def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
-    """Return how many tokens at the beginning say how the statement is run; 0 if they don't.
+    """Return how many tokens at the beginning say how the statement is run, or set a counter; 0 if they don't.
 
-    Without `=` they do so only where no name is possible.
+    Without `=` they say how only where no name is possible.
     """
+    if found[0].word == "AUTO_INCREMENT":
+        length = 3 if len(found) == 3 and found[1].is_symbol("=") else 2
+        return length if len(found) >= length and found[length - 1].value.isdigit() else 0
     if len(found) == 3 and found[0].word in _MANNERS and found[1].is_symbol("="):
         return 3
     begins = bool(before) and (before[-1].is_symbol(",") or before[-1].is_symbol(")"))
@@ -67,12 +83,22 @@ def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
 
 
 def same(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two lists of statements are the same DDL."""
-    return len(one) == len(other) and all(map(_equal, one, other))
+    """Return whether two lists of statements are the same DDL.
+
+    A statement that only sets a counter does not count: gh-ost runs one with the counter that the shard has.
+    """
+    return list(one) == list(other) or _forms(one) == _forms(other)
 
 
-def _equal(one: str, other: str) -> bool:
-    return one == other or normalised(one) == normalised(other)
+def _forms(statements: Sequence[str]) -> tuple[str, ...]:
+    found = (_telling(_tokens(statement)) for statement in statements)
+    return tuple(_written(one) for one in found if not _is_empty(one))
+
+
+def _is_empty(found: Sequence[Token]) -> bool:
+    """Return whether nothing but the table's name is left of an ALTER TABLE."""
+    name = 3 if any(token.is_symbol(".") for token in found[3:4]) else 1
+    return [token.word for token in found[:2]] == ["ALTER", "TABLE"] and len(found) == 2 + name
 
 
 def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
@@ -82,23 +108,26 @@ def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def but_for_places(statements: Sequence[str]) -> tuple[str, ...]:
     """Return a form of the statements that is equal for those that are the same DDL but for its columns' places."""
-    return tuple(map(_placeless, statements))
+    return tuple(filter(None, map(_placeless, statements)))
 
 
 @lru_cache(maxsize=1 << 14)
 def _placeless(statement: str) -> str:
-    """Return a statement's normal form without the places of its columns.
+    """Return a statement's normal form without the places of its columns; "" for one that only sets a counter.
 
     A place ends an operation that defines a column, behind the column's name and type.
     """
+    found = _telling(_tokens(statement))
+    if _is_empty(found):
+        return ""
     operations: list[list[Token]] = [[]]
     depth = 0
-    for token in _telling(tokens(statement)):
+    for token in found:
         depth += token.is_symbol("(") - token.is_symbol(")")
         if depth == 0 and token.is_symbol(","):
             operations.append([])
         operations[-1].append(token)
-    return " ".join(_normal(token) for operation in operations for token in _without_place(operation))
+    return _written([token for operation in operations for token in _without_place(operation)])
 
 
 def _without_place(operation: Sequence[Token]) -> Sequence[Token]:

@@ -255,6 +255,7 @@ class Statements:
         shared = Shared(tuple(found))
         if self.sharded is not None:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
+            self._recall(shared.meets)
         changes, routed = store.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
         if shared.meets is not None:
             return _Ready(changes, None, shared, tuple(routed))
@@ -265,6 +266,12 @@ class Statements:
         names = upstream_names(found)
         intent = store.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared)
+
+    def _recall(self, table: TableName | None) -> None:
+        """Track a table again that was dropped while its changes waited, with the structure that it had."""
+        last = self.sharded.last_known(table) if self.sharded is not None and table is not None else None
+        if table is not None and last is not None:
+            self.tables.apply({table: last})
 
     def _upstream(self, found: Sequence[AlterOperation], target: TableName) -> Table | None:
         """Return the first table of the operations that is routed to `target`, with its structure before them."""

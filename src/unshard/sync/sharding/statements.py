@@ -130,6 +130,15 @@ class ShardedStatements:
         there = self.groups.store.on_target(lambda c: read_table(c, target))
         return replace(piece, run=()) if there is not None else piece
 
+    def last_known(self, table: TableName) -> Table | None:
+        """Return the structure of a table that was dropped while its changes waited; None for any other.
+
+        The copy of online DDL that takes its name began with it. The target's structure may lack the DDL that waits.
+        """
+        state = self.groups.keeper.group(self.groups.rules.route(table)).tables.get(table)
+        form = state.last if state is not None and state.gone is not None else None
+        return Table.from_dict(form) if form is not None else None
+
     def meet(self, met: Met, work: LoggedDdl, at: Location, copied: Location | None = None) -> Also:
         """Add the statement to its table's sequence; the table's changes after it wait. Returns what writes the group.
 

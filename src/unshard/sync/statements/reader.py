@@ -134,7 +134,7 @@ class StatementReader:
 
         With `sharded`, a DDL that the copy of such a table has already is met all the same: it is run, and not tracked.
 
-        Raises SyncError SYNC-013, SYNC-014, SYNC-047.
+        Raises SyncError SYNC-013, SYNC-014, SYNC-047, DdlError DDL-042.
         """
         parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
         if isinstance(parsed, Skipped):
@@ -164,7 +164,10 @@ class StatementReader:
             return RoutedStatement()
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
         found = pieces(parsed, rules, self.tracker.get)
-        return RoutedStatement(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
+        found = tuple(one for one in found if copied.isdisjoint(one.ddl.tables))
+        if parsed.kind is StatementKind.DROP_TABLE and not work.statement.query.foreign_key_checks:
+            self._refuse_swap(parsed, found)
+        return RoutedStatement(found, online)
 
     def crossing(self, work: LoggedDdl, after: Mapping[TableName, Position], known: Collection[TableName]) -> Crossing:
         """Return what a statement means for a copy: whether it lies between snapshots, or names a table not in `known`.
@@ -231,6 +234,18 @@ class StatementReader:
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
         found = pieces(parsed, rules, self.tracker.get)
         return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
+
+    def _refuse_swap(self, ddl: Ddl, found: Sequence[AlterOperation]) -> None:
+        """Raise DdlError DDL-042 for the DROP TABLE of pt-online-schema-change's `drop_swap`.
+
+        The tool drops the table, and then gives its copy the table's name. On the target nothing may be dropped, as the
+        rows of the copy are not there. Whoever drops a table for good may look the same, so a human decides.
+        """
+        for name in (name for piece in found for part in piece.run for name in part.tables):
+            ghost = self.rules.online.ghost_of(name)
+            if ghost is not None and ghost not in ddl.tables:
+                values = {"table": str(name), "ghost": str(ghost), "statement": ddl.text}
+                raise DdlError("DDL-042", replace(ddl.context.where, table=str(name)), values=values)
 
     def _refuse_during_dump(self, ddl: Ddl, where: Where) -> None:
         if ddl.kind in (StatementKind.TRUNCATE_TABLE, StatementKind.TEMPORARY_TABLE) or self.tracker.without_effect(

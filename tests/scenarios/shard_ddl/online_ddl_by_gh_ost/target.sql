@@ -1,1 +1,2 @@
 ALTER TABLE orders ADD COLUMN note VARCHAR(20);
+ALTER /* gh-ost */ TABLE orders AUTO_INCREMENT=200;
