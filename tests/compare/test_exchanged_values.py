@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.comparisons import compared, in_this_process, not_followed, only_table, repaired, run_file
+from support.comparisons import compared, only_table, repaired, run_file
 from support.numbers import numbers
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish
 from unshard.compare import repair_transaction
 from unshard.compare.repair_transaction import RepairTransaction
 from unshard.compare.result import ComparisonOutcome
-from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 
@@ -45,19 +43,6 @@ EXTRA = (
     "INSERT INTO t (id, u, n) VALUES (1, 'a', 1), (2, 'b', 2)",
     "INSERT INTO t (id, u, n) VALUES (1, 'b', 2), (2, 'x', NULL), (9, 'a', 1)",
 )
-
-
-@pytest.fixture
-def files(
-    source_server: ThrowawayServer,
-    target_server: ThrowawayServer,
-    schema: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[TaskFiles]:
-    in_this_process(monkeypatch)
-    with not_followed(source_server, target_server, schema, tmp_path) as files:
-        yield files
 
 
 def tables(files: TaskFiles, rows: Sequence[str], columns: str = COLUMNS, *, more: str = "") -> None:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from support.comparisons import compared, in_this_process, not_followed, only_table, repaired
+from support.comparisons import compared, only_table, repaired
 from support.task_runs import TaskFiles
 from unshard.compare.result import RowClass
-from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 
 WRITTEN = "INSERT INTO t (a, v) VALUES (1, 'x'), (1, 'x'), (2, 'y'), (3, NULL)"
-
-
-@pytest.fixture
-def files(
-    source_server: ThrowawayServer,
-    target_server: ThrowawayServer,
-    schema: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[TaskFiles]:
-    in_this_process(monkeypatch)
-    with not_followed(source_server, target_server, schema, tmp_path) as files:
-        yield files
 
 
 def tables(files: TaskFiles, source: str, target: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from support.comparisons import compared, compared_and_told, in_this_process, not_followed
+from support.comparisons import compared, compared_and_told
 from support.task_runs import TaskFiles
 from support.waiting import wait_until
 from unshard.cli.compare_subject import CompareWish
@@ -27,24 +26,16 @@ TOLD_IN_SECONDS = 30.0
 
 
 @pytest.fixture
-def files(
-    source_server: ThrowawayServer,
-    target_server: ThrowawayServer,
-    schema: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[TaskFiles]:
+def files(files: TaskFiles, schema: str) -> TaskFiles:
     """Table `t`, which tests lock, and `u` behind it; the same rows on both ends."""
-    in_this_process(monkeypatch)
-    with not_followed(source_server, target_server, schema, tmp_path) as files:
-        for server in (source_server, target_server):
-            server.run(
-                f"USE {schema}",
-                "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
-                "CREATE TABLE u LIKE t",
-                *(f"INSERT INTO {name} VALUES (1, 1), (2, 2), (3, 3)" for name in "tu"),
-            )
-        yield files
+    for server in (files.sources["s1"], files.target):
+        server.run(
+            f"USE {schema}",
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+            "CREATE TABLE u LIKE t",
+            *(f"INSERT INTO {name} VALUES (1, 1), (2, 2), (3, 3)" for name in "tu"),
+        )
+    return files
 
 
 def server_of(files: TaskFiles, side: str) -> ThrowawayServer:

@@ -211,7 +211,7 @@ class SubTaskStatus(Form):
 
 
 class Service(StrEnum):
-    """Whether a worker serves a source, as the master knows it when it answers.
+    """The service of a source by its worker, as the master knows it when it answers.
 
     `Served`: the worker answers; it may still refuse a newer order, and `result` says why. `Refused`: it can't carry
     out its order. `NoAnswer`: it does not answer. `NoWorker`: no worker that is alive has the source.

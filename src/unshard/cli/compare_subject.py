@@ -35,7 +35,7 @@ from unshard.transform.source_rules import TableFilter
 from unshard.worker.source_clock import utc_of
 
 _TIMES = 3
-"""How often a table is compared that changes meanwhile, for example by a statement that comes to the target."""
+"""Comparisons of a table that changes meanwhile, for example by a statement that comes to the target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class RepairedTable:
             if texts and len(texts) + len(part) > ROWS_A_TRANSACTION:
                 yield texts
                 texts = []
-            texts = [*texts, *part]
+            texts += part
         if texts:
             yield texts
 

@@ -23,7 +23,7 @@ Links = Callable[[str], WorkerLink]
 """Returns the link to the worker at an address."""
 
 FIRST_BEAT_SECONDS = 10.0
-"""How long a command waits for workers that a new leader has not heard yet. The ttl may end the wait earlier."""
+"""Seconds that a command waits for workers that a new leader has not heard yet. The ttl may end the wait earlier."""
 
 SPARE_BEAT_SECONDS = 2.0
 """The same for workers that a command may use but does not need. One of them may have been gone for long."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Thread
 
-from unshard.errors import ClusterError
+from unshard.errors import UnshardError
 from unshard.log import logger
 from unshard.master.cluster import Cluster
 from unshard.master.orders import unread
@@ -31,7 +31,7 @@ from unshard.master.state import Bound
 
 REFUSED_BEATS = 3
 LONGEST_SECONDS = 10.0
-"""How long a refusal has to last at most, whatever the ttl is."""
+"""Seconds for which a refusal has to last at most, whatever the ttl is."""
 
 
 def begin_handovers(cluster: Cluster) -> None:
@@ -73,7 +73,7 @@ def hand_over(cluster: Cluster, bound: Bound, worker: str) -> bool:
 def _try(cluster: Cluster, bound: Bound, worker: str) -> None:
     try:
         hand_over(cluster, bound, worker)
-    except ClusterError as error:
+    except UnshardError as error:  # the store may be away; it is tried again with the next step
         logger("master", source=bound.source).warning("source not handed over", to=worker, **error.to_dict())
 
 

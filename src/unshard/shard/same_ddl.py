@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from unshard.errors import DdlError
@@ -20,12 +20,12 @@ _SAME_WORDS = {"key": "index", "integer": "int"}
 
 
 def normalised(statement: str) -> str:
-    """Return a statement's text in a form that is equal for statements which do the same.
+    """Return a statement's text in a form that is equal for statements which do the same; "" if it only sets a counter.
 
     It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
     `LOCK=…`), the counter of a shard (`AUTO_INCREMENT=…`), and a COLUMN that may be omitted; synonyms become one word.
     """
-    return _written(_telling(_tokens(statement)))
+    return _written(_telling(statement))
 
 
 def _tokens(statement: str) -> tuple[Token, ...]:
@@ -47,8 +47,12 @@ def _normal(token: Token) -> str:
     return _SAME_WORDS.get(text, text) if token.kind is TokenKind.WORD else text
 
 
-def _telling(found: Sequence[Token]) -> list[Token]:
-    """Return the tokens that say what a statement does. In brackets `algorithm` is a column's name."""
+def _telling(statement: str) -> list[Token]:
+    """Return the tokens that say what a statement does; none for one that only sets a counter.
+
+    In brackets `algorithm` is a column's name.
+    """
+    found = _tokens(statement)
     kept: list[Token] = []
     at = depth = 0
     while at < len(found):
@@ -65,7 +69,7 @@ def _telling(found: Sequence[Token]) -> list[Token]:
         at += 1
     while kept and kept[-1].is_symbol(";"):
         kept.pop()
-    return kept
+    return [] if _is_empty(kept) else kept
 
 
 def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
@@ -87,12 +91,11 @@ def same(one: Sequence[str], other: Sequence[str]) -> bool:
 
     A statement that only sets a counter does not count: gh-ost runs one with the counter that the shard has.
     """
-    return list(one) == list(other) or _forms(one) == _forms(other)
+    return list(one) == list(other) or _forms(one, normalised) == _forms(other, normalised)
 
 
-def _forms(statements: Sequence[str]) -> tuple[str, ...]:
-    found = (_telling(_tokens(statement)) for statement in statements)
-    return tuple(_written(one) for one in found if not _is_empty(one))
+def _forms(statements: Sequence[str], form: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(filter(None, map(form, statements)))
 
 
 def _is_empty(found: Sequence[Token]) -> bool:
@@ -108,7 +111,7 @@ def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def but_for_places(statements: Sequence[str]) -> tuple[str, ...]:
     """Return a form of the statements that is equal for those that are the same DDL but for its columns' places."""
-    return tuple(filter(None, map(_placeless, statements)))
+    return _forms(statements, _placeless)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -117,12 +120,9 @@ def _placeless(statement: str) -> str:
 
     A place ends an operation that defines a column, behind the column's name and type.
     """
-    found = _telling(_tokens(statement))
-    if _is_empty(found):
-        return ""
     operations: list[list[Token]] = [[]]
     depth = 0
-    for token in found:
+    for token in _telling(statement):
         depth += token.is_symbol("(") - token.is_symbol(")")
         if depth == 0 and token.is_symbol(","):
             operations.append([])

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import MySQLdb
 import numpy as np
 import pyarrow as pa
 
@@ -27,15 +26,15 @@ from unshard.compare.executor.rows import (
     as_target,
     asked_again,
     key_literals,
+    reading_shard,
     row_hashes,
     shard_batches,
     target_batches,
 )
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.dump.read import read_rows
-from unshard.errors import UnshardError, enclose
+from unshard.errors import enclose
 from unshard.model.change import IMAGE_FIELDS, Op
-from unshard.mysql.connection import server_error
 
 _SHOWN_BYTES = 200
 """Characters of a value that a look tells."""
@@ -208,7 +207,7 @@ class _Look:
         if shard.where:
             for batch in shard_batches(self.connections, table, shard, (condition, shard.where)):
                 copied.update(row_hashes(batch).tolist())
-        try:
+        with reading_shard(shard):
             for batch in read_rows(connection, shard.table, (condition,)):
                 rules = _left_out(shard, batch)
                 mapped = as_target(batch, table, shard)
@@ -216,12 +215,6 @@ class _Look:
                     inside = [digest in copied for digest in row_hashes(mapped).tolist()]
                     rules = [rule or ("" if there else "where") for rule, there in zip(rules, inside, strict=True)]
                 self._add(self._source, mapped, number, rules)
-        except MySQLdb.Error as error:
-            raise server_error(error, shard.endpoint, "source", "reading a table").at(
-                source=shard.source, table=str(shard.table.name)
-            ) from error
-        except UnshardError as error:
-            raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
     def _add(
         self, side: dict[Key, list[SeenRow]], batch: pa.RecordBatch, shard: int | None, left_out: Sequence[str]

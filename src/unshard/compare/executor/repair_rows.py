@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import MySQLdb
 import numpy as np
 import pyarrow as pa
 
@@ -25,15 +24,15 @@ from unshard.compare.executor.rows import (
     as_target,
     in_form,
     key_literals,
+    reading_shard,
+    reading_target,
     row_hashes,
     target_batches,
 )
 from unshard.compare.result import RowClass
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.dump.read import read_rows
-from unshard.errors import UnshardError
 from unshard.model.table import Column
-from unshard.mysql.connection import server_error
 from unshard.transform.column_mapping import apply_mapping
 from unshard.transform.extract import append_constants
 from unshard.transform.latest_time import without_fraction
@@ -170,16 +169,12 @@ def _target_rows(
     """Yield the target's rows under these keys. They are written as their `own` columns."""
     connection = connections.get(table.endpoint, "target")
     wide = replace(table.read, columns=(*table.read.columns, *own))
-    try:
+    with reading_target(table):
         for batch in read_rows(connection, wide, (target_condition(table, keys),)):
             found = _wide(batch)
             literals = [sql_literals(found.column(column.name), column) for column in own]
             written = list(zip(*literals, strict=True)) if own else [()] * len(batch)
             yield from _rows(in_form(batch, table), table, written)
-    except MySQLdb.Error as error:
-        raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
-    except UnshardError as error:
-        raise error.at(table=str(table.name)) from None
 
 
 def count_rows(
@@ -205,18 +200,12 @@ def _shard_rows(
 ) -> Iterator[tuple[pa.RecordBatch, list[tuple[str, ...]]]]:
     """Yield a source table's rows in the compared form, with each row's literals; `wanted`: only these hashes."""
     connection = connections.get(shard.endpoint, "source")
-    try:
+    with reading_shard(shard):
         for batch in read_rows(connection, shard.read, conditions, locking=locking):
             compared = as_target(batch, table, shard)
             mapped = apply_mapping(batch, shard.mapping) if shard.mapping is not None else batch
             written = _clamped(append_constants(mapped, shard.constants), table)
             yield _with_literals(written, compared, table, wanted)
-    except MySQLdb.Error as error:
-        raise server_error(error, shard.endpoint, "source", "reading a table").at(
-            source=shard.source, table=str(shard.table.name)
-        ) from error
-    except UnshardError as error:
-        raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
 
 def _clamped(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
@@ -234,11 +223,9 @@ def target_rows_by_hash(
 ) -> Iterator[tuple[pa.RecordBatch, list[tuple[str, ...]]]]:
     """Yield the rows of the target with these hashes, each with the literals of its own values."""
     connection = connections.get(table.endpoint, "target")
-    try:
+    with reading_target(table):
         for batch in read_rows(connection, table.read, (table.condition,)):
             yield _with_literals(_wide(batch), in_form(batch, table), table, wanted)
-    except MySQLdb.Error as error:
-        raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
 
 
 def _wide(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -153,6 +153,26 @@ def open_target_reader(endpoint: Endpoint) -> Any:
     return connection
 
 
+def reading_shard(shard: ComparedShard) -> AbstractContextManager[None]:
+    """Give the errors of a block that reads a source table their place, the driver's as SourceError."""
+    return _reading(shard.endpoint, "source", source=shard.source, table=str(shard.table.name))
+
+
+def reading_target(table: ComparedTable) -> AbstractContextManager[None]:
+    """Give the errors of a block that reads the target's table their place, the driver's as TargetError."""
+    return _reading(table.endpoint, "target", table=str(table.name))
+
+
+@contextmanager
+def _reading(endpoint: Endpoint, side: Side, **place: str) -> Iterator[None]:
+    try:
+        yield
+    except MySQLdb.Error as error:
+        raise server_error(error, endpoint, side, "reading a table").at(**place) from error
+    except UnshardError as error:
+        raise error.at(**place) from None
+
+
 def shard_batches(
     connections: SideConnections, table: ComparedTable, shard: ComparedShard, conditions: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
@@ -161,15 +181,9 @@ def shard_batches(
     Raises the errors of mapping and reading.
     """
     connection = connections.get(shard.endpoint, "source")
-    try:
+    with reading_shard(shard):
         for batch in read_rows(connection, shard.read, conditions):
             yield as_target(batch, table, shard)
-    except MySQLdb.Error as error:
-        raise server_error(error, shard.endpoint, "source", "reading a table").at(
-            source=shard.source, table=str(shard.table.name)
-        ) from error
-    except UnshardError as error:
-        raise error.at(source=shard.source, table=str(shard.table.name)) from None
 
 
 def as_target(batch: pa.RecordBatch, table: ComparedTable, shard: ComparedShard) -> pa.RecordBatch:
@@ -184,13 +198,9 @@ def target_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the target. Raises TargetError, DumpError."""
     connection = connections.get(table.endpoint, "target")
-    try:
+    with reading_target(table):
         for batch in read_rows(connection, table.read, conditions):
             yield in_form(batch, table)
-    except MySQLdb.Error as error:
-        raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
-    except UnshardError as error:
-        raise error.at(table=str(table.name)) from None
 
 
 def in_form(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
