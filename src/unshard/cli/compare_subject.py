@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from unshard.compare.changed_plan import changed_tables, planned_again, verified, with_plans, with_tables
+from unshard.compare.changed_plan import changed_tables, planned_again, verified, with_plans
 from unshard.compare.last_change import with_last_changes
 from unshard.compare.lock_patience import LockPatience
 from unshard.compare.places import SourceWatch, loaded_tables, newest_places, recorded_tables, wait_until_passed
@@ -139,7 +139,7 @@ class CompareSubject:
             later, its = narrow._compared(again, spark, tell, stop, times - 1)
         except UnshardError as error:
             return replace(found, errors=(*found.errors, error)), plan
-        return with_tables(found, later), with_plans(plan, its, changed)
+        return found.with_tables(later, changed), with_plans(plan, its, changed)
 
     def _held(self, work: TableComparison, tell: Callable[[str], None]) -> ComparisonOutcome:
         """Compare while nobody writes to the sources. Raises SourceError where they can't be locked."""
@@ -181,11 +181,9 @@ class CompareSubject:
             tell("comparing the repaired tables again")
             narrow = replace(self, wanted=differing.__contains__, sql=None)
             again = narrow.compare(replace(settings, state=None, hold_seconds=0.0), spark, tell, stop)
-            rest = tuple(one for one in found.tables if one.name not in {table.name for table in again.tables})
-            tables = tuple(sorted((*rest, *again.tables), key=lambda one: str(one.name)))
-            before, after = count_differing(found.tables), count_differing(tables)
-            seconds = found.seconds + again.seconds
-            found = replace(found, tables=tables, errors=again.errors, places=again.places, seconds=seconds)
+            before = count_differing(found.tables)
+            found = found.with_tables(again, {one.name for one in again.tables})
+            after = count_differing(found.tables)
             if not after or after >= before:
                 return replace(found, notes=(*found.notes, *told))
 

@@ -66,25 +66,6 @@ def changed_tables(found: ComparisonOutcome) -> frozenset[TableName]:
     return frozenset(one.name for one in found.tables if any(error.code == _CHANGED for error in one.errors))
 
 
-def with_tables(found: ComparisonOutcome, again: ComparisonOutcome) -> ComparisonOutcome:
-    """Return the outcome with the tables of a later one in place of its own, from its begin to the end of the later."""
-    names = {one.name for one in again.tables} | changed_tables(found)
-    kept = [one for one in found.tables if one.name not in names]
-    prefixes = tuple(f"{name}: " for name in names)
-    notes = [note for note in found.notes if not note.startswith(prefixes)]
-    later = {place.source: place for place in again.places}
-    places = (replace(later.get(place.source, place), begin=place.begin) for place in found.places)
-    errors = {str(error): error for error in (*found.errors, *again.errors)}
-    return replace(
-        found,
-        tables=tuple(sorted((*kept, *again.tables), key=lambda one: str(one.name))),
-        errors=tuple(errors.values()),
-        places=tuple(places),
-        notes=tuple(dict.fromkeys((*notes, *again.notes))),
-        seconds=found.seconds + again.seconds,
-    )
-
-
 def with_plans(plan: ComparisonPlan, again: ComparisonPlan, names: frozenset[TableName]) -> ComparisonPlan:
     """Return the plan with those of the tables `names` from a later one."""
     tables = (*(one for one in plan.tables if one.name not in names), *again.tables)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -230,6 +231,24 @@ class ComparisonOutcome:
             return CompareVerdict.DIFFERENT
         known = bool(self.tables) and not self.errors and CompareVerdict.UNKNOWN not in verdicts
         return CompareVerdict.EQUAL if known else CompareVerdict.UNKNOWN
+
+    def with_tables(self, later: ComparisonOutcome, instead: Collection[TableName]) -> ComparisonOutcome:
+        """Return the outcome with a later one's tables for those of `instead`, from its begin to the end of the later.
+
+        Notes on these tables are those of the later one.
+        """
+        prefixes = tuple(f"{name}: " for name in instead)
+        notes = (note for note in self.notes if not note.startswith(prefixes))
+        ends = {place.source: place for place in later.places}
+        kept = (one for one in self.tables if one.name not in instead)
+        return replace(
+            self,
+            tables=tuple(sorted((*kept, *later.tables), key=lambda one: str(one.name))),
+            errors=tuple({str(error): error for error in (*self.errors, *later.errors)}.values()),
+            places=tuple(replace(ends.get(one.source, one), begin=one.begin) for one in self.places),
+            notes=tuple(dict.fromkeys((*notes, *later.notes))),
+            seconds=self.seconds + later.seconds,
+        )
 
     @property
     def exit_code(self) -> int:
