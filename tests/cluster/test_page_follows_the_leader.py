@@ -73,7 +73,7 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
 
 
 def has_points(worker: ClusterMember) -> bool:
-    """Whether a worker has kept a point of a task: the next leader knows of no older ones."""
+    """Return whether a worker has kept a point of a task: the next leader knows of no older ones."""
     return bool(httpx.get(f"http://127.0.0.1:{worker.port}/worker/v1/history", timeout=60).json()["tasks"])
 
 

@@ -19,7 +19,7 @@ RENAME = "CHANGE v w varchar(20) NOT NULL"
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often two shards are compared, and a statement is taken apart."""
+    """Counts of the comparisons of two shards, and of the statements that are taken apart."""
     found: Counter[str] = Counter()
 
     def counted(owner: Any, name: str) -> None:

@@ -25,7 +25,7 @@ def asked(server: ThrowawayServer) -> dict[str, int]:
 
 
 def forgets(thread: threading.Thread) -> bool:
-    """Whether the thread removes records of a copy in the target."""
+    """Return whether the thread removes records of a copy in the target."""
     return thread.name.startswith("forget ")
 
 

@@ -39,6 +39,11 @@ def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def quote_text(text: str) -> str:
+    """Return a text as a literal in single quotes, for sessions in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column, with the values of `information_schema.columns`.

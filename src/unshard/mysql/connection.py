@@ -12,6 +12,7 @@ import MySQLdb
 from MySQLdb.constants import CLIENT
 
 from unshard.errors import SourceError, TargetError, UnshardError
+from unshard.model.table import quote_text
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.target_session import begin_session
 
@@ -202,4 +203,4 @@ def rows(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[tu
 def _literal(value: str) -> str:
     if value.lstrip("-").isdigit():
         return value
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+    return quote_text(value)

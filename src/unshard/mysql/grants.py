@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unshard.model.table import TableName, quote_name
+from unshard.model.table import TableName, quote_name, quote_text
 
 _TOKEN = re.compile(r"`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|'(?:[^'\\]|''|\\.)*'|[\w$%]+|\S")
 _ALIASES = {"REPLICATION CLIENT": "BINLOG MONITOR", "REPLICATION REPLICA": "REPLICATION SLAVE", "ALL": "ALL PRIVILEGES"}
@@ -117,7 +117,7 @@ def schema_clause(schema: str, *, literal: bool = False) -> str:
 def account(current_user: str) -> str:
     """Return CURRENT_USER() quoted for a GRANT. The host follows the last `@`."""
     user, _, host = current_user.rpartition("@")
-    return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
+    return f"{quote_text(user)}@{quote_text(host)}"
 
 
 def _parse(line: str) -> Grant | None:

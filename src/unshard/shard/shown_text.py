@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from unshard.model.table import quote_text
 from unshard.mysql.charsets import BEYOND_THREE_BYTES
 from unshard.schema.definition import ColumnDefinition, DefaultKind, TableDefinition
 
@@ -48,7 +49,7 @@ def _with_text(column: ColumnDefinition, default: str) -> str:
         text = bytes.fromhex(found[1]).decode() if found is not None else None
     except UnicodeDecodeError:
         return default
-    return default if text is None else "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    return default if text is None else quote_text(text)
 
 
 def has_certain_default(column: ColumnDefinition) -> bool:

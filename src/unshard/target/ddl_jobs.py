@@ -28,6 +28,7 @@ import MySQLdb
 
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
+from unshard.model.table import quote_text
 from unshard.mysql.connection import rows
 from unshard.mysql.tidb import of_all_servers
 from unshard.retry import given_up
@@ -132,10 +133,9 @@ class TidbDdl:
 
     def _guard(self) -> str:
         """Return a query that fails where the source has another epoch: it then casts a text that is no JSON."""
-        name = self.source.replace("\\", "\\\\").replace("'", "''")
         return (
             f"SELECT CAST(IF(COUNT(*) = 1, '{{}}', 'lost') AS JSON) FROM {self.meta.batch}"
-            f" WHERE source = '{name}' AND epoch = {self.epoch}"
+            f" WHERE source = {quote_text(self.source)} AND epoch = {self.epoch}"
         )
 
     def _owns(self) -> bool:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
+from unshard.model.table import quote_text
 from unshard.mysql.tidb import is_tidb
 from unshard.target.meta import MetaTables
 from unshard.target.transactions import upsert
@@ -295,11 +296,10 @@ def advance_statement(
 
     Both run in the same transaction. The UPDATE also records the transaction's session, for `target.waits`.
     """
-    name = source.replace("\\", "\\\\").replace("'", "''")
     return (
         f"UPDATE {meta.partition} SET chunk = {after.chunks}, step = {after.step},"
         " writer = CONNECTION_ID(), trouble = ''"
-        f" WHERE source = '{name}' AND part = {part} AND epoch = {epoch} AND batch_id = {batch_id}"
+        f" WHERE source = {quote_text(source)} AND part = {part} AND epoch = {epoch} AND batch_id = {batch_id}"
         f" AND chunk = {before.chunks} AND step = {before.step}"
     )
 
