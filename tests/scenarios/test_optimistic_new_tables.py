@@ -12,6 +12,7 @@ from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, merged_rows, optimistic, stopped, waits
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
+from support.waiting import wait_until
 from unshard.cli.app import app
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -27,9 +28,15 @@ def typed(told: str) -> None:
 
 
 def help_of(shards: Shards, table: int) -> str:
-    """The command for that table that the lock's help has."""
-    (lock,) = ctl("shard-ddl-lock", str(shards.files().task_path))["locks"]
-    return next(part for part in str(lock["help"]).split("; ") if f"--table t_{table}`" in part)
+    """The command for that table that the lock's help has, once it waits."""
+
+    def found() -> list[str]:
+        locks = ctl("shard-ddl-lock", str(shards.files().task_path))["locks"]
+        parts = (part for lock in locks for part in str(lock["help"]).split("; "))
+        return [part for part in parts if f"--table t_{table}`" in part]
+
+    wait_until(lambda: bool(found()), f"the help has a command for t_{table}")
+    return found()[0]
 
 
 def made_like(shards: Shards, table: int, model: int) -> None:
