@@ -116,6 +116,10 @@ def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case(
     assert normalised("ADD c TEXT DEFAULT 'A  b'") != normalised("ADD c TEXT DEFAULT 'a b'")
 
 
+def test_the_normal_form_of_a_statement_that_only_sets_a_counter_still_names_its_table() -> None:
+    assert normalised("ALTER /* gh-ost */ TABLE `t` AUTO_INCREMENT=7") == "alter table t"
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -20,7 +20,7 @@ _SAME_WORDS = {"key": "index", "integer": "int"}
 
 
 def normalised(statement: str) -> str:
-    """Return a statement's text in a form that is equal for statements which do the same; "" if it only sets a counter.
+    """Return a statement's text in a form that is equal for statements which do the same.
 
     It leaves out comments, blanks, quotes of names, the case of words, how a statement is run (`ALGORITHM=…`,
     `LOCK=…`), the counter of a shard (`AUTO_INCREMENT=…`), and a COLUMN that may be omitted; synonyms become one word.
@@ -48,10 +48,7 @@ def _normal(token: Token) -> str:
 
 
 def _telling(statement: str) -> list[Token]:
-    """Return the tokens that say what a statement does; none for one that only sets a counter.
-
-    In brackets `algorithm` is a column's name.
-    """
+    """Return the tokens that say what a statement does. In brackets `algorithm` is a column's name."""
     found = _tokens(statement)
     kept: list[Token] = []
     at = depth = 0
@@ -69,7 +66,7 @@ def _telling(statement: str) -> list[Token]:
         at += 1
     while kept and kept[-1].is_symbol(";"):
         kept.pop()
-    return [] if _is_empty(kept) else kept
+    return kept
 
 
 def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
@@ -95,11 +92,13 @@ def same(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _forms(statements: Sequence[str], form: Callable[[str], str]) -> tuple[str, ...]:
-    return tuple(filter(None, map(form, statements)))
+    return tuple(form(statement) for statement in statements if not _only_sets_counter(statement))
 
 
-def _is_empty(found: Sequence[Token]) -> bool:
+@lru_cache(maxsize=1 << 14)
+def _only_sets_counter(statement: str) -> bool:
     """Return whether nothing but the table's name is left of an ALTER TABLE."""
+    found = _telling(statement)
     name = 3 if any(token.is_symbol(".") for token in found[3:4]) else 1
     return [token.word for token in found[:2]] == ["ALTER", "TABLE"] and len(found) == 2 + name
 
@@ -116,7 +115,7 @@ def but_for_places(statements: Sequence[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _placeless(statement: str) -> str:
-    """Return a statement's normal form without the places of its columns; "" for one that only sets a counter.
+    """Return a statement's normal form without the places of its columns.
 
     A place ends an operation that defines a column, behind the column's name and type.
     """
