@@ -34,7 +34,7 @@ _SERVERS = frozenset({"source_server", "second_source", "target_server"})
 _NOT_TESTED = {
     "mydumper": "dumps of mydumper, and ours in myloader: neither program is installed",
     "browser": "the page in a browser: Chromium is not installed",
-    "nginx": "the page behind nginx: it is not installed",
+    "nginx": "the page behind nginx: `make test-page` fetches it",
     "maven": "a task on YARN: Maven, which fetches YARN, is not installed",
     "tidb_program": "TiDB in `make test`: `make test-tidb` builds its server",
     "mysql_80_program": "MySQL 8.0 in `make test`: `make test-mysql` fetches its server",
@@ -53,7 +53,7 @@ def _there(place: Callable[[], object]) -> bool:
 _PROGRAMS: dict[str, Callable[[], bool]] = {
     "mydumper": lambda: shutil.which("mydumper") is not None,
     "browser": lambda: any(map(shutil.which, ("chromium", "google-chrome"))),
-    "nginx": lambda: shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin") is not None,
+    "nginx": lambda: _there(lambda: server_tree("nginx")),
     "maven": lambda: shutil.which("mvn") is not None,
     "tidb_program": lambda: _there(tidb_program),
     "mysql_80_program": lambda: _there(lambda: server_tree("mysql-8.0")),

@@ -75,6 +75,7 @@ def _of_pair(pair: Pair) -> Step:
 _BROWSER = ("tools/system-packages", "browser")
 _MYSQL = ("tools/test-servers", "mysql")
 _TIDB = ("tools/test-servers", "tidb")
+_NGINX = ("tools/test-servers", "nginx")
 
 GATE: Final = Suite(
     "test",
@@ -92,7 +93,7 @@ SUITES: Final = (
     GATE,
     _beside("faults", "processes and servers that are killed, frozen or cut off at every point", second_try=True),
     _beside("cluster", "masters, workers and ctl as processes", second_try=True),
-    _beside("page", "the page in Chromium", _BROWSER),
+    _beside("page", "the page in Chromium", _BROWSER, _NGINX),
     _beside("docs", "the tutorials and the demo, walked"),
     _beside("scenarios", "whole tasks in more shapes of tables, statements and settings"),
     _beside("storms", "random copies, shards, rows and statements"),

@@ -5,7 +5,6 @@ So nginx does with no more than `proxy_pass`. Debian's nginx itself stands betwe
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from test_page import read
 from support.certificates import Authority
 from support.waiting import wait_until
 from unshard.api.status import Stage
+from unshard.testing.mysql_server import server_tree, unpacked
 
 __all__ = ["browser"]
 
@@ -112,9 +112,8 @@ def nginx(folder: Path, address: str) -> Iterator[str]:
           }}
         }}
         """)
-    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    assert program is not None
-    with subprocess.Popen([program, "-c", str(config), "-e", f"{folder}/error.log"]) as process:
+    program = unpacked(server_tree("nginx"), "nginx")
+    with subprocess.Popen([*program, "-c", str(config), "-e", f"{folder}/error.log"]) as process:
         try:
             url = f"https://127.0.0.1:{port}/db/unshard/ui/"
             wait_until(lambda: _answers(url), "nginx answers")

@@ -20,19 +20,19 @@ from unshard.testing.programs import MissingProgramError, program_version
 from unshard.testing.throwaway_server import LoggingServer, ServerBootError, as_user, template
 
 _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
-_HOW_TO_FETCH = "`tools/test-servers mysql`, in a checkout of Unshard's sources, fetches it"
 
 
 def server_tree(name: str) -> Path:
-    """Return the tree of unpacked packages called `mysql`, `mariadb`, `mysql-5.6` and so on (see `server_folder`).
+    """Return the tree of unpacked packages called `mysql`, `mysql-5.6`, `nginx` and so on (see `server_folder`).
 
     Raises MissingProgramError if nothing is there.
     """
     tree = server_folder(name)
+    how = f"`tools/test-servers {name}`, in a checkout of Unshard's sources, fetches it"
     if tree is None:
-        raise MissingProgramError(f"{name} is not there. {_HOW_TO_FETCH}")
+        raise MissingProgramError(f"{name} is not there. {how}")
     if not (tree / "usr").is_dir():
-        raise MissingProgramError(f"{name} is not in {tree}. {_HOW_TO_FETCH}")
+        raise MissingProgramError(f"{name} is not in {tree}. {how}")
     return tree
 
 
