@@ -1,0 +1,121 @@
+"""A trial runs a suite many times. One that was broken off goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from suites import trial
+from suites.catalogue import Step, Suite
+from suites.report import Record
+from suites.run import Result
+from suites.trial import Done, Finished, left, main
+
+ONE = Suite("one", "", (Step("a"), Step("b")))
+TWO = Suite("two", "", (Step("c"),))
+
+
+class _Runs:
+    """In place of the suites: which steps ran. Those that `fails` names fail; `ends` breaks off before that step."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.fails: dict[str, tuple[str, ...]] = {}
+        self.ends = 0
+
+    def __call__(self, suites: Sequence[Suite]) -> Iterator[Result]:
+        for suite in suites:
+            for step in suite.steps:
+                if self.ends == len(self.ran) + 1:
+                    raise KeyboardInterrupt
+                self.ran.append(step.name)
+                failed = self.fails.get(step.name)
+                record = Record(failed=dict.fromkeys(failed or (), "why"))
+                yield Result(suite.name, step.name, record, 1, int(failed is not None))
+                if failed is not None:
+                    break
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Runs:
+    found = _Runs()
+    monkeypatch.setattr(trial, "ran", found)
+    monkeypatch.setattr(trial, "RECORDS", tmp_path / "records")
+    monkeypatch.setattr(trial, "commit", lambda: "c1")
+    monkeypatch.setattr(trial, "named", lambda words: (ONE, TWO))
+    return found
+
+
+def test_all_runs_pass(runs: _Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["2", "all", "0"]) == 0
+    assert runs.ran == ["a", "b", "c"] * 2
+    assert capsys.readouterr().out.endswith("== run 2 of 2: 2 of 2 passed\n2 of 2 runs passed\n")
+
+
+def test_failures_are_counted_by_test_and_by_step(runs: _Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.fails = {"a": ("tests/x.py::test_x",), "c": ()}
+    assert main(["3", "all", "0"]) == 1
+    assert runs.ran == ["a", "c"] * 3
+    told = capsys.readouterr().out.splitlines()[-3:]
+    assert told == ["failed 3 of 3 times: tests/x.py::test_x", "failed 3 of 3 times: two, c", "0 of 3 runs passed"]
+
+
+@pytest.mark.parametrize("ends", range(1, 7))
+def test_a_trial_that_was_broken_off_goes_on_behind_its_last_step(
+    runs: _Runs, capsys: pytest.CaptureFixture[str], ends: int
+) -> None:
+    runs.ends = ends
+    with pytest.raises(KeyboardInterrupt):
+        main(["2", "all", "0"])
+    runs.ends = 0
+    assert main(["2", "all", "0"]) == 0
+    assert runs.ran == ["a", "b", "c"] * 2
+    told = capsys.readouterr().out
+    assert (f"== {ends - 1} steps of this trial are finished: it goes on behind them" in told) == (ends > 1)
+    assert told.endswith("2 of 2 runs passed\n")
+
+
+def test_a_failure_before_the_break_counts(runs: _Runs) -> None:
+    runs.fails, runs.ends = {"b": ("t",)}, 4
+    with pytest.raises(KeyboardInterrupt):
+        main(["2", "all", "0"])
+    runs.fails, runs.ends = {}, 0
+    assert main(["2", "all", "0"]) == 1
+
+
+def test_a_trial_that_is_over_begins_anew(runs: _Runs) -> None:
+    main(["1", "all", "0"])
+    main(["1", "all", "0"])
+    assert runs.ran == ["a", "b", "c"] * 2
+
+
+@pytest.mark.parametrize("words", [["2", "all", "0"], ["3", "all", "0"], ["2", "all", "4"]])
+def test_another_commit_or_other_words_are_another_trial(
+    runs: _Runs, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    runs.ends = 3
+    with pytest.raises(KeyboardInterrupt):
+        main(["2", "all", "0"])
+    if words == ["2", "all", "0"]:
+        monkeypatch.setattr(trial, "commit", lambda: "c2")
+    runs.ran, runs.ends = [], 0
+    main(words)
+    assert runs.ran == ["a", "b", "c"] * int(words[0])
+
+
+def test_what_a_run_still_has_to_do() -> None:
+    assert left([ONE, TWO], []) == (ONE, TWO)
+    assert left([ONE, TWO], [Done(1, "one", "a", good=True)]) == (Suite("one", "", (Step("b"),)), TWO)
+    assert left([ONE, TWO], [Done(1, "one", "a", good=False)]) == (TWO,)
+    assert left([ONE, TWO], [Done(1, "one", "set-up", good=False), Done(1, "two", "c", good=True)]) == ()
+
+
+def test_a_file_of_finished_steps_is_read_as_it_was_written(tmp_path: Path) -> None:
+    first = Finished(tmp_path / "records" / "trial", "c1 2")
+    first.add(1, Result("one", "a", Record(failed={"t": "why"}), 1, 1))
+    again = Finished(tmp_path / "records" / "trial", "c1 2")
+    assert again.steps == [Done(1, "one", "a", good=False, failed=("t",))]
+    again.forget()
+    assert list((tmp_path / "records").iterdir()) == []
