@@ -23,6 +23,8 @@ from unshard.target.sharding_groups import load_groups
 
 LATER = "takes effect when the task is started again, or gets there"
 """When an operator takes effect, for a task whose process is not known."""
+UNDER_WAY = ", but the batch of this position is under way: it is used only if the task stops before the batch is done"
+"""What limits the promise of an operator that is given while its position is being applied."""
 
 _FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name for a file of its relay log: `mysql-bin|000001.000003`
 
@@ -49,8 +51,8 @@ def answer_binlog(
         waits = place is not None and _waits_at(connection, meta, source, place)
         at = _place(recorded, place, rereads=waits or op in (OperatorKind.SKIP, None))
         if op is not None:
-            give(connection, meta, source, op, at, sqls, who)
-            return f"{op} at {at}: {effect(source)}"
+            in_time = give(connection, meta, source, op, at, sqls, who)
+            return f"{op} at {at}: {effect(source)}{'' if in_time else UNDER_WAY}"
         if not revert(connection, meta, source, at, who):
             raise SyncError("SYNC-070", Where(source, position=str(at)))
         return f"taken back at {at}"

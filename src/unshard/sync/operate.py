@@ -96,16 +96,6 @@ def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *,
         log.warning("not put on record where it stopped", error=str(failure), after=str(error))
 
 
-def give_up_missed(store: CheckpointStore, at: Position) -> None:
-    """Settle the pending operators for positions before the checkpoint: they were passed without them."""
-    missed = [one for one in store.operators() if one.position < at]
-    for one in missed:
-        log = logger("sync", source=store.source)
-        log.warning("an operator's place is passed", op=str(one.op), position=str(one.position), checkpoint=str(at))
-    if missed:
-        store.miss([one.number for one in missed])
-
-
 def refuse_pending(store: CheckpointStore, server: str) -> None:
     """Raise SyncError SYNC-067 where operators wait for positions in the binlog of the server before a fail-over."""
     if pending := store.operators():
