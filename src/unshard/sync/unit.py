@@ -212,16 +212,15 @@ class SyncUnit:
         if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
-        if not crosses:
-            self._batches.operators.read()
-            self._batches.operators.give_up_passed()
-        elif not stop.is_set():
+        self._batches.operators.read()
+        self._batches.operators.give_up_passed()
+        if crosses and not stop.is_set():
             self._cross(str(before), stop)
 
     def _cross(self, before: str, stop: Event) -> None:
         """Replace the recorded binlog names of server `before` by those of the server that the relay follows now."""
         self.meter.doing = "going over to another server"
-        refuse_pending(self.store, before)
+        refuse_pending(self.source, self._batches.operators.known, before)
         held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.store.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
