@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 from unshard.errors import ShardError, SyncError, Where
 from unshard.model.position import Location
@@ -112,8 +112,8 @@ class Resyncer:
         store = self.progress.store
         safe = not exact or bool(self.progress.safe.reasons(rows.begin, time.monotonic()))
         where = Where(source=self.source, position=str(rows.begin))
-        partial = rows.log_range.partial_images
-        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=partial)
+        images = rows.log_range.partial_images
+        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=images)
 
         def planned(operators: Sequence[Operator]) -> tuple[BatchPlan, Used]:
             plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe, whole=True)
