@@ -82,7 +82,7 @@ def test_a_change_that_waits_for_a_sharding_ddl(
         ctl("binlog", "skip", str(files.task_path), "-s", "s1", "-b", place)
         shards.alter("s1", 1, "ADD COLUMN c INT")
         shards.insert("s1", 1, 1, c="1")
-        shards.settle(run)
+        shards.wait_in_step(run)
     skipped = shards.id("s1", 0, 2)
     assert target_server.query(f"SELECT c FROM {shards.merged} WHERE id = {skipped}") == []
     assert [row for row in shards.expected() if row[0] != skipped] == shards.merged_rows()

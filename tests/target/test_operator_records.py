@@ -144,7 +144,7 @@ def test_a_batch_is_planned_again_by_the_operators_that_came_meanwhile(connectio
             skip(connection, store)
         if len(seen) == 2:
             skip(connection, store, Position("b.000001", 90))
-            raise SyncError("SYNC-078")
+            raise SyncError("SYNC-068")
         return plan, {one.number: "left out" for one in operators}
 
     assert pending.opened(planned, at(60), at(100), lambda plan: {"kind": "rows"}) is plan
@@ -157,7 +157,7 @@ def test_a_batch_that_no_operator_helps_is_not_opened(store: CheckpointStore) ->
     pending = PendingOperators(cast(SyncProgress, SimpleNamespace(store=store, source="s1", saved=at(60))))
 
     def planned(operators: Sequence[Operator]) -> tuple[BatchPlan, Used]:
-        raise SyncError("SYNC-078")
+        raise SyncError("SYNC-068")
 
-    with pytest.raises(SyncError, match="SYNC-078"):
+    with pytest.raises(SyncError, match="SYNC-068"):
         pending.opened(planned, at(60), at(100), lambda plan: {"kind": "rows"})
