@@ -12,6 +12,7 @@ from support.operated_tasks import copied_task, ctl
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
@@ -21,7 +22,7 @@ def states(files: TaskFiles) -> list[str]:
     return [state for (state,) in files.target.query(f"SELECT state FROM {table} ORDER BY number")]
 
 
-def ids(server: MariadbServer, schema: str) -> list[int]:
+def ids(server: ThrowawayServer, schema: str) -> list[int]:
     return [found for (found,) in server.query(f"SELECT id FROM {schema}.t ORDER BY id")]
 
 
