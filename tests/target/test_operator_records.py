@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from support.held_commits import HeldCommits
+from support.stopped_threads import Aside
+from support.waiting import wait_until
 from unshard.errors import SyncError
 from unshard.model.position import Location, Position
 from unshard.sync.batch.plan import BatchPlan
@@ -83,6 +86,21 @@ def test_a_batch_is_not_opened_by_one_that_was_taken_back(connection: Any, store
     assert revert(connection, store.meta, "s1", THERE, "me")
     assert not opened(store, number)
     assert opened(store)
+
+
+def test_a_batch_that_waits_for_a_command_is_opened_by_what_that_leaves(
+    connection: Any, store: CheckpointStore, target_server: MariadbServer
+) -> None:
+    number, _ = skip(connection, store)
+    reverts = Aside(lambda aside: revert(HeldCommits(connection, aside), store.meta, "s1", THERE, "me"))
+    assert reverts.begun.wait(60)
+    outcome: list[bool] = []
+    opens = Aside(lambda _: outcome.append(opened(store, number)))
+    waiting = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
+    wait_until(lambda: target_server.query(waiting) != [(0,)], "the batch waits")
+    reverts.goes_on.set()
+    assert (reverts.join(), opens.join()) == (None, None)
+    assert outcome == [False]
 
 
 def test_a_plan_is_stored_anew_by_the_operators_that_are_pending(connection: Any, store: CheckpointStore) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from support.held_commits import HeldCommits
 from support.stopped_threads import Aside
 from support.waiting import wait_until
 from unshard.model.position import Location, Position
@@ -33,15 +34,14 @@ def test_a_batch_is_opened_by_the_operators_that_are_pending(tidb: TidbServer, s
         assert give(command, store.meta, "s1", OperatorKind.SKIP, THERE, (), "me")
         ((number,),) = rows(command, f"SELECT number FROM {store.meta.operator}")
         assert not opened()
-        rows(other, "BEGIN")
-        rows(other, f"SELECT * FROM {store.meta.batch} FOR UPDATE")
-        rows(other, f"UPDATE {store.meta.operator} SET state = 'reverted'")
+        reverts = Aside(lambda aside: revert(HeldCommits(other, aside), store.meta, "s1", THERE, "me"))
+        assert reverts.begun.wait(60)
         outcome: list[bool] = []
         opens = Aside(lambda _: outcome.append(opened(number)))
         waiting = "SELECT COUNT(*) FROM information_schema.DATA_LOCK_WAITS"
         wait_until(lambda: tidb.query(waiting) != [(0,)], "the batch waits")
-        rows(other, "COMMIT")
-        assert opens.join() is None
+        reverts.goes_on.set()
+        assert (reverts.join(), opens.join()) == (None, None)
         assert outcome == [False]
         assert give(command, store.meta, "s1", OperatorKind.SKIP, THERE, (), "me")
         (pending,) = load_operators(command, store.meta, "s1")

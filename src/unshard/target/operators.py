@@ -141,8 +141,11 @@ def settle(
 def _open_batch(cursor: Any, meta: MetaTables, source: str) -> tuple[OpenBatch | None, bool]:
     """Return the open batch, and whether an error has stopped the source.
 
-    Locks the source's row until the caller's transaction ends, so that no batch is opened meanwhile.
+    Locks the source's row until the caller's transaction ends, so that no batch is opened meanwhile. A batch that waits
+    to be opened reads the operators once more then: on TiDB only because the row has changed.
     """
+    touched = "update_time = FROM_UNIXTIME(UNIX_TIMESTAMP(update_time) + 1)"
+    cursor.execute(f"UPDATE {meta.batch} SET {touched} WHERE source = %s", (source,))
     cursor.execute(
         "SELECT batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
         f" FROM {meta.batch} WHERE source = %s FOR UPDATE",
