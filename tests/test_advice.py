@@ -54,6 +54,7 @@ WALKED = {
     **dict.fromkeys(("SYNC-017", "SYNC-018", "SYNC-032"), "test_rows_that_a_mapping_has_made_are_made_again"),
     "SYNC-046": "test_what_dm_left_unfinished_is_not_taken_over",
     "SYNC-061": "test_what_is_refused",
+    "SYNC-067": "test_operators_for_the_binlog_of_the_server_before",
     **dict.fromkeys(("LOAD-008", "LOAD-020", "LOAD-022", "RELAY-010", "SHARD-029", "SYNC-006"), RESET),
     **dict.fromkeys(("BINLOG-021", "BINLOG-022", "BINLOG-034", "BINLOG-045", "BINLOG-046"), LOG),
     **dict.fromkeys(("RELAY-005", "RELAY-009"), LOG),
@@ -68,7 +69,6 @@ BY_HAND = {
     "SYNC-014": "a copy that an earlier version took",
     "SYNC-031": "no server of the tests logs such an INSERT",
     "SYNC-062": "a fail-over to a server that has lost prepared transactions; the reset is that of SYNC-061",
-    "SYNC-067": "an operator is given again",
 }
 """By code, why no test follows it."""
 DRASTIC_CODES = [code for code, entry in CATALOGUE.items() if DRASTIC.search(entry.hint)]

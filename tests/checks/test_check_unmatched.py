@@ -14,6 +14,7 @@ from unshard.errors import CheckError
 
 pytestmark = pytest.mark.server
 NAME = "unmatched rule checker"
+DUMPER = {"mydumper-config-name": "global"}
 
 
 def told(files: TaskFiles) -> list[tuple[str, str]]:
@@ -55,6 +56,42 @@ def test_lists_and_column_mappings_for_no_table_are_told(files: TaskFiles) -> No
         ("warn", f"do-tables: {schema}.tt matches no table of s1; the nearest name is {schema}.t"),
         ("warn", f"column mapping ids: {schema}x matches no table of s1; the nearest name is {schema}"),
     ]
+
+
+def flagged(files: TaskFiles, flags: str, mode: str = "all") -> TaskFiles:
+    return replace(files, keys={"task-mode": mode, "mydumpers": {"global": {"extra-args": flags}}}, instance=DUMPER)
+
+
+@pytest.mark.parametrize("mode", ["full", "all"])
+@pytest.mark.parametrize("flag", ["-B {schema}X", "-T {schema}.T"])
+def test_an_exact_name_that_no_table_has_is_refused(flag: str, mode: str, files: TaskFiles) -> None:
+    """Nothing would be copied."""
+    (schema,) = files.schemas
+    flags = flag.format(schema=schema)
+    near = schema if "-B" in flag else f"{schema}.t"
+    expected = f"{flags[:2]} of extra-args: {flags[3:]} matches no table of s1; the nearest name is {near}"
+    assert ("fail", expected) in told(flagged(files, flags, mode))
+    with pytest.raises(CheckError, match="matches no table of s1"):
+        require(report_of(flagged(files, flags, mode)))
+
+
+def test_a_table_filter_that_takes_nothing_is_told(files: TaskFiles) -> None:
+    (schema,) = files.schemas
+    flags = f"--filter '{schema}.t,{schema}.order_*,!{schema}.tmp_*'"
+    expected = f"--filter of extra-args: {schema}.order_* matches no table of s1"
+    ((severity, text),) = told(flagged(files, flags))
+    assert (severity, text.split(";")[0]) == ("warn", expected)
+
+
+def test_tables_that_are_followed_without_a_copy_are_told(files: TaskFiles) -> None:
+    (schema,) = files.schemas
+    files.sources["s1"].run(f"CREATE TABLE {schema}.more (id INT PRIMARY KEY)")
+    ((severity, text),) = told(flagged(files, f"-T {schema}.t"))
+    assert severity == "warn"
+    assert text.startswith("s1 follows tables without a copy")
+    assert f"for the dump: {schema}.more;" in text
+    assert told(flagged(files, f"-T {schema}.t", "full")) == []
+    assert told(flagged(files, f"-B {schema}")) == []
 
 
 def test_a_task_that_would_copy_nothing_does_not_start(files: TaskFiles) -> None:

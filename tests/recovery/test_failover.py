@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
+from support.operated_tasks import ctl
 from support.replicas import Pair, replicated
-from support.task_runs import Command, TaskFiles, TaskRun, at_work
+from support.task_runs import Command, TaskFiles, TaskRun, at_work, newest
 from support.waiting import wait_until
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
@@ -145,6 +146,42 @@ def test_what_is_refused(
     heir = over(files, pair)
     assert failure(heir, spark).code == "SYNC-061"
     begins_anew(heir, work, pair, target, spark)
+
+
+def test_operators_for_the_binlog_of_the_server_before(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """One whose position was passed without it stops nothing; each other is taken back, and then given anew."""
+    given = (str(files.task_path), "-s", "s1")
+    work.server.run("CREATE DATABASE its_own", "CREATE TABLE its_own.other (id INT PRIMARY KEY)")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        passed = newest(pair.primary)
+        ctl("binlog", "skip", *given, "-b", str(passed))
+        work.server.run("INSERT INTO its_own.other VALUES (1)")
+        run.catch_up()
+    name, _, _ = passed.file.rpartition(".")
+    places = [f"{name}.000998:4", f"{name}.000999:4"]
+    for place in places:
+        ctl("binlog", "skip", *given, "-b", place)
+    pair.promote()
+    work.server = pair.replica
+    heir = over(files, pair)
+    while places:
+        error = failure(heir, spark)
+        assert (error.code, error.values["places"]) == ("SYNC-067", ", ".join(places))
+        ctl("binlog", "revert", *given, "-b", places.pop(0))
+    states = f"SELECT state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
+    assert target.query(states) == [("missed",), ("reverted",), ("reverted",)]
+    table = work.plan.names[0].quoted
+    with TaskRun(heir, spark) as run:
+        run.catch_up()
+        ctl("binlog", "skip", *given, "-b", str(newest(pair.replica)))
+        work.server.run(f"INSERT INTO {table} (k, c, pad) VALUES (-7, 'left', 'out')")
+        work.run(transactions=10)
+        run.catch_up()
+    assert target.query(f"SELECT COUNT(*) FROM {table} WHERE k = -7") == [(0,)]
+    assert target.query(states)[-1] == ("applied",)
 
 
 def test_prepared_transactions_and_deaths_on_the_way(

@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import Enum
 from itertools import combinations
 
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.rules import BlockAllowRule
 from unshard.config.subtask import SubtaskConfig
+from unshard.config.table_rules import parse_rule
 from unshard.model.table import TableName
 from unshard.transform.pattern import Pattern
 from unshard.transform.route import Router
-from unshard.transform.source_rules import taken
+from unshard.transform.source_rules import TableFilter, allow_list, dumped, taken
+
+
+class _Form(Enum):
+    """The form of a rule's names: DM's patterns, those of a list, where `*` may stand anywhere, or exact names.
+
+    A rule of `--filter` is one text, which stands as its `schema`.
+    """
+
+    PATTERN = "pattern"
+    LIST = "list"
+    EXACT = "exact"
+    FILTER = "filter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +42,7 @@ class _Rule:
     place: str
     schema: str
     table: str | None
-    star_anywhere: bool
+    form: _Form
 
     def __str__(self) -> str:
         return f"{self.place}: {self.schema}" if self.table is None else f"{self.place}: {self.schema}.{self.table}"
@@ -64,11 +78,32 @@ def unmatched(task: TaskFacts) -> Iterator[Finding]:
         if existing and not _matches(rule, existing, among[0].config):
             near = _nearest(rule, existing)
             hint = f"; the nearest name is {near}" if near else ""
+            exact = rule.form is _Form.EXACT
             yield Finding(
-                "warn",
+                "fail" if exact else "warn",  # dumpling stops too
                 f"{rule} matches no table of {', '.join(source.name for source in among)}{hint}",
-                "correct the pattern, take the rule out, or go on where its tables are made later",
+                "correct the name, in which upper and lower case count, or take it out of `extra-args`"
+                if exact
+                else "correct the pattern, take the rule out, or go on where its tables are made later",
             )
+    for source in fresh:
+        yield from _not_copied(source)
+
+
+def _not_copied(source: SourceFacts) -> Iterator[Finding]:
+    """Report the tables that are followed while flags of the dump leave them out of the copy."""
+    flags = source.config.dumper
+    if source.config.mode != "all" or not (flags.databases or flags.tables or flags.filters):
+        return
+    copied, followed = dumped(source.config), allow_list(source.config).allows
+    if left := [name for name in source.existing if followed(name) and not copied(name)]:
+        yield Finding(
+            "warn",
+            f"{source.name} follows tables without a copy, because `extra-args` chooses others for the dump: "
+            f"{_some(left)}; the rows that they have today stay out of the target",
+            "choose tables with `block-allow-list`, which counts for dump, load and sync; or go on where the target "
+            "has these rows already",
+        )
 
 
 def _rules(sources: Iterable[SourceFacts]) -> dict[_Rule, list[SourceFacts]]:
@@ -83,20 +118,32 @@ def _rules(sources: Iterable[SourceFacts]) -> dict[_Rule, list[SourceFacts]]:
 def _of_source(config: SubtaskConfig) -> Iterator[_Rule]:
     allow = config.block_allow or BlockAllowRule()
     for text in allow.do_dbs:
-        yield _Rule("do-dbs", text, None, True)
+        yield _Rule("do-dbs", text, None, _Form.LIST)
     for entry in allow.do_tables:
-        yield _Rule("do-tables", entry.db_name, entry.tbl_name, True)
+        yield _Rule("do-tables", entry.db_name, entry.tbl_name, _Form.LIST)
     for name, route in config.routes.items():
-        yield _Rule(f"route {name}", route.schema_pattern, route.table_pattern, False)
+        yield _Rule(f"route {name}", route.schema_pattern, route.table_pattern, _Form.PATTERN)
     for name, mapping in config.column_mappings.items():
-        yield _Rule(f"column mapping {name}", mapping.schema_pattern, mapping.table_pattern, False)
+        yield _Rule(f"column mapping {name}", mapping.schema_pattern, mapping.table_pattern, _Form.PATTERN)
+    for schema in config.dumper.databases:
+        yield _Rule("-B of extra-args", schema, None, _Form.EXACT)
+    for schema, table in config.dumper.tables:
+        yield _Rule("-T of extra-args", schema, table, _Form.EXACT)
+    for text in config.dumper.filters:
+        if parse_rule(text).taken:
+            yield _Rule("--filter of extra-args", text, None, _Form.FILTER)
 
 
 def _matches(rule: _Rule, existing: Iterable[TableName], config: SubtaskConfig) -> bool:
     """Return whether the rule matches any of these tables."""
+    if rule.form is _Form.EXACT:
+        return any(rule.schema == name.schema and rule.table in (None, name.table) for name in existing)
+    if rule.form is _Form.FILTER:
+        return any(map(TableFilter([rule.schema], config.case_sensitive).takes, existing))
 
     def compiled(text: str) -> Pattern:
-        return Pattern.compile(text, case_sensitive=config.case_sensitive, star_anywhere=rule.star_anywhere)
+        anywhere = rule.form is _Form.LIST
+        return Pattern.compile(text, case_sensitive=config.case_sensitive, star_anywhere=anywhere)
 
     schema, table = compiled(rule.schema), compiled(rule.table) if rule.table is not None else None
     return any(schema.matches(name.schema) and (table is None or table.matches(name.table)) for name in existing)
@@ -104,12 +151,12 @@ def _matches(rule: _Rule, existing: Iterable[TableName], config: SubtaskConfig) 
 
 def _nearest(rule: _Rule, existing: Iterable[TableName]) -> str:
     """Return the existing name that resembles the pattern most; "" if none does."""
-    if rule.table is None:
+    if rule.table is None and rule.form is not _Form.FILTER:
         names = {name.schema for name in existing}
         wanted = rule.schema
     else:
         names = {str(name) for name in existing}
-        wanted = f"{rule.schema}.{rule.table}"
+        wanted = rule.schema if rule.table is None else f"{rule.schema}.{rule.table}"
     found = get_close_matches(wanted, sorted(names), 1)
     return found[0] if found else ""
 

@@ -226,8 +226,8 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "unmatched_rules", "unmatched rule checker",
-        "the task takes tables, and its lists, routes and column mappings name some that there are", "target",
-        target=rules.unmatched, applies="all but `dump` and `load`, before the first start", worst="fail",
+        "the task takes tables; its lists, routes, column mappings and flags of the dump name some that there are",
+        "target", target=rules.unmatched, applies="all but `dump` and `load`, before the first start", worst="fail",
     ),
     Item(
         "json_values", "json value checker",

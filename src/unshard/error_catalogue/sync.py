@@ -208,8 +208,9 @@ SYNC: dict[str, CatalogueEntry] = {
         "an operator is for a later position: find it with `unshard status` and `unshard binlog show`",
     ),
     "SYNC-070": CatalogueEntry(
-        "no operator waits for this position (DM's 36065)",
-        "list those that wait: `unshard ctl binlog list {task_file} -s {source_id}`",
+        "no operator waits for this position, or the batch that is under way leaves its rows out already (DM's 36065)",
+        "list those that wait: `unshard ctl binlog list {task_file} -s {source_id}`. Rows that are left out already "
+        "are to be written to the target by hand",
     ),
     "SYNC-071": CatalogueEntry(
         "order {own} of its master gave this process the source; {worker} has it by the later order {epoch}",

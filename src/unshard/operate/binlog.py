@@ -23,6 +23,8 @@ from unshard.target.sharding_groups import load_groups
 
 LATER = "takes effect when the task is started again, or gets there"
 """When an operator takes effect, for a task whose process is not known."""
+UNDER_WAY = ", but the batch of this position is under way: it is used only if the task stops before the batch is done"
+"""What limits the promise of an operator that is given while its position is being applied."""
 
 _FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name for a file of its relay log: `mysql-bin|000001.000003`
 
@@ -46,11 +48,12 @@ def answer_binlog(
         if recorded.location is None:
             raise SyncError("SYNC-069", Where(source), values={"checkpoint": "not there yet"})
         meta.create(connection)
-        waits = place is not None and _waits_at(connection, meta, source, place)
-        at = _place(recorded, place, rereads=waits or op in (OperatorKind.SKIP, None))
+        at = _place(recorded, place)
         if op is not None:
-            give(connection, meta, source, op, at, sqls, who)
-            return f"{op} at {at}: {effect(source)}"
+            rereads = op is OperatorKind.SKIP or _waits_at(connection, meta, source, at)
+            _refuse_passed(recorded, at, rereads=rereads)
+            in_time = give(connection, meta, source, op, at, sqls, who)
+            return f"{op} at {at}: {effect(source)}{'' if in_time else UNDER_WAY}"
         if not revert(connection, meta, source, at, who):
             raise SyncError("SYNC-070", Where(source, position=str(at)))
         return f"taken back at {at}"
@@ -98,24 +101,31 @@ def _meant(subject: Subject, named: Sequence[str], place: Position | None) -> li
     return sources
 
 
-def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Position:
+def _place(recorded: Recorded, given: Position | None) -> Position:
     """Return the position that an operator is for: `given`, or else the one where the source has stopped.
 
-    Raises SyncError SYNC-068 without a position, SYNC-069 for one before the checkpoint. `rereads`: the operator may be
-    for a change that waits for a sharding DDL and is read again after it, or for a statement that waits itself, so
-    earlier positions are allowed.
+    Raises SyncError SYNC-068 without a position.
     """
     stopped = recorded.stopped
     place = given or (stopped.position if stopped is not None and stopped.sure else None)
     if place is None:
         raise SyncError("SYNC-068", Where(recorded.source), cause=stopped.error if stopped is not None else "")
+    return place
+
+
+def _refuse_passed(recorded: Recorded, place: Position, *, rereads: bool) -> None:
+    """Raise SyncError SYNC-069 for a position before the checkpoint.
+
+    `rereads`: the operator may be for a change that waits for a sharding DDL and is read again after it, or for a
+    statement that waits itself, so earlier positions are allowed.
+    """
+    stopped = recorded.stopped
     assert recorded.location is not None, "a source without a checkpoint was refused"
     stopped_there = stopped is not None and stopped.sure and stopped.position == place
     first = (recorded.held or recorded.location) if rereads or stopped_there else recorded.location
     if place < first.position:
         values = {"checkpoint": str(recorded.location.position)}
         raise SyncError("SYNC-069", Where(recorded.source, position=str(place)), values=values)
-    return place
 
 
 def _waits_at(connection: Any, meta: MetaTables, source: str, place: Position) -> bool:

@@ -18,7 +18,7 @@ ends afterwards, the new plan is valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from unshard.errors import DdlError, SyncError, UnshardError, Where, bounded
 from unshard.log import logger
@@ -29,7 +29,7 @@ from unshard.sync.source_log.open_batch import statement_again
 from unshard.sync.source_log.reader import Log
 from unshard.sync.statement import Statements
 from unshard.sync.statements.plan_record import StatementPlan
-from unshard.target.operators import OperatorKind
+from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import FENCED_OUT, OpenBatch
 from unshard.target.recorded import Stopped
 
@@ -96,21 +96,11 @@ def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *,
         log.warning("not put on record where it stopped", error=str(failure), after=str(error))
 
 
-def give_up_missed(store: CheckpointStore, at: Position) -> None:
-    """Settle the pending operators for positions before the checkpoint: they were passed without them."""
-    missed = [one for one in store.operators() if one.position < at]
-    for one in missed:
-        log = logger("sync", source=store.source)
-        log.warning("an operator's place is passed", op=str(one.op), position=str(one.position), checkpoint=str(at))
-    if missed:
-        store.miss([one.number for one in missed])
-
-
-def refuse_pending(store: CheckpointStore, server: str) -> None:
+def refuse_pending(source: str, pending: Sequence[Operator], server: str) -> None:
     """Raise SyncError SYNC-067 where operators wait for positions in the binlog of the server before a fail-over."""
-    if pending := store.operators():
+    if pending:
         values = {"places": ", ".join(str(one.position) for one in pending), "server": server}
-        raise SyncError("SYNC-067", Where(source=store.source), values=values)
+        raise SyncError("SYNC-067", Where(source=source), values=values)
 
 
 def _place_of(error: UnshardError, near: Position) -> Position | None:

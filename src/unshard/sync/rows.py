@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.log import fields, logger
@@ -16,6 +17,7 @@ from unshard.sync.checkpoint import safe_mode
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.planning.batch_size import Flow
 from unshard.sync.planning.operators import as_kept, leave_out, located, refuse_ahead, take_up
+from unshard.sync.planning.pending_operators import PendingOperators, Used
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.refused_events import refuse_forbidden
 from unshard.sync.planning.skipped_events import by_rule, pass_over
@@ -31,7 +33,7 @@ from unshard.target.receipts import OpenBatch
 class RowBatches:
     """The batches of row changes of one source: planned, run and closed here. Used by the sync unit's thread.
 
-    The thread sets `prepared` and `operators` to the recorded ones. `run_batch` runs the Spark job of a batch. `flow`
+    The thread sets `prepared` to the recorded ones. `run_batch` runs the Spark job of a batch. `flow`
     is the size of the next batch.
     """
 
@@ -41,7 +43,10 @@ class RowBatches:
     run_batch: Callable[[BatchPlan], list[LedgerReport]]
     flow: Flow = field(default_factory=Flow)
     prepared: PreparedXas = field(init=False)
-    operators: tuple[Operator, ...] = ()
+    operators: PendingOperators = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operators = PendingOperators(self.progress)
 
     def apply(self, work: TransactionRows) -> None:
         """Apply a range of changes, and move to its end."""
@@ -50,17 +55,12 @@ class RowBatches:
         if tables:
             progress.meter.doing = "batch"
             safe = self._is_safe(work, tables)
-            whole = any(work.holds(one.position) for one in self.operators)
-            plan = self.planner.plan(work, tables, store.epoch, store.batch_id + 1, safe=safe, whole=whole)
-            plan = leave_out(plan, work, self.operators, store, self.rules.held)
-            refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
-            refuse_ahead(plan)
+            planned = partial(self._planned, work, tables, safe=safe)
             if progress.delivery.exactly_once:
                 begin = Location(work.begin, progress.at.gtid)
-                store.open(begin, work.end, record_of(plan, work.xid), plan.shape.partitions)
-                self._run(plan, work)
+                self._run(self.operators.opened(planned, begin, work.end, partial(record_of, xid=work.xid)), work)
             else:
-                self._run_at_least_once(replace(plan, receipts=False), work)
+                self._run_at_least_once(self.operators.unrecorded(planned), work)
         else:
             plan = self.planner.plan(work, (), store.epoch, 0)
             account = pass_over(plan, self.rules.passes_over, Where(progress.source, position=str(plan.begin)))
@@ -70,6 +70,17 @@ class RowBatches:
             if work.xid:
                 progress.cross_xa(work.end, xid=work.xid)
         progress.arrive(work.end)
+
+    def _planned(
+        self, work: TransactionRows, tables: tuple[TablePlan, ...], operators: Sequence[Operator], *, safe: bool
+    ) -> tuple[BatchPlan, Used]:
+        store = self.progress.store
+        whole = any(work.holds(one.position) for one in operators)
+        plan = self.planner.plan(work, tables, store.epoch, store.batch_id + 1, safe=safe, whole=whole)
+        plan, used = leave_out(plan, work, operators, self.rules.held)
+        refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
+        refuse_ahead(plan)
+        return plan, used
 
     def complete(self, work: Complete, log: Log) -> None:
         """End a prepared transaction: apply its rows if it is committed.

@@ -27,7 +27,7 @@ from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import Delivery
 from unshard.sync.checkpoint.store import CheckpointStore, nothing
 from unshard.sync.merged_runs import MergedRuns
-from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
+from unshard.sync.operate import finish_statement, record_stop, refuse_pending
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
@@ -206,23 +206,21 @@ class SyncUnit:
         if not self._await(ANY, stop):
             return
         batch, before = self._left_open, self._upstream
-        self._batches.operators = self.store.operators()
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != KIND:
             self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
         if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
-        if not crosses:
-            give_up_missed(self.store, (self.store.held or self._standing.at).position)
-        elif not stop.is_set():
+        self._batches.operators.read()
+        self._batches.operators.give_up_passed()
+        if crosses and not stop.is_set():
             self._cross(str(before), stop)
 
     def _cross(self, before: str, stop: Event) -> None:
         """Replace the recorded binlog names of server `before` by those of the server that the relay follows now."""
         self.meter.doing = "going over to another server"
-        refuse_pending(self.store, before)
-        self._batches.operators = ()  # those that the open batch has settled were for positions in the other log
+        refuse_pending(self.source, self._batches.operators.known, before)
         held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.store.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
@@ -282,7 +280,7 @@ class SyncUnit:
             progress.arrived_durably(progress.at)
         else:
             self.meter.doing = "re-sync"
-            self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, self._batches.operators)
+            self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes)
             return True
         self.rules.forget(group.tables)
         return True
@@ -299,8 +297,7 @@ class SyncUnit:
                 time.sleep(LOOK_SECONDS)
             case ReadAgain(group):
                 self.meter.doing = "re-sync"
-                operators = self._batches.operators
-                self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, operators)
+                self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes)
             case step:
                 self.meter.doing = "sharding DDL"
                 self._place, self._sure = step.place or self._place, step.place is not None
@@ -317,7 +314,8 @@ class SyncUnit:
             self.meter.groups, self._shown = groups.shown, now
 
     def _resyncer(self, groups: ShardingGroups) -> Resyncer:
-        parts = groups, self.planner, self.rules, self._standing, self._batches.applied, self._moved
+        batches = self._batches
+        parts = groups, self.planner, self.rules, self._standing, batches.applied, self._moved, batches.operators
         return Resyncer(self.source, *parts)
 
     def _carry_out(self, work: Work) -> None:
@@ -375,7 +373,7 @@ class SyncUnit:
         if "group" in batch.plan:
             assert self.groups is not None
             if self._await(batch.end, stop):
-                self._resyncer(self.groups).again(batch, self._read.log, self._batches.operators)
+                self._resyncer(self.groups).again(batch, self._read.log)
             return
         xid = batch.plan.get("xid")
         if not self._await(batch.end if xid else rows_end(batch), stop):

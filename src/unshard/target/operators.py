@@ -20,6 +20,7 @@ from typing import Any
 
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
+from unshard.target.receipts import OpenBatch, is_begun
 
 _COLUMNS = "number, source, op, binlog_name, binlog_pos, sqls, state, given_by, given_time, settled_time, note"
 
@@ -87,41 +88,93 @@ def load_operators(connection: Any, meta: MetaTables, source: str, *, every: boo
 
 def give(
     connection: Any, meta: MetaTables, source: str, op: OperatorKind, position: Position, sqls: Sequence[str], by: str
-) -> None:
-    """Write an operator and revert a pending one for the same position, in one transaction."""
+) -> bool:
+    """Write an operator and revert a pending one for the same position, in one transaction.
+
+    Returns False where the batch of that position is open and no error has stopped the source: the operator is used
+    only if the source stops before the batch is closed.
+    """
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
-        _take_back(cursor, meta, source, position, f"{op} took its place")
+        batch, stopped = _open_batch(cursor, meta, source)
+        _take_back(
+            cursor, meta, source, position, f"{op} took its place", _in_use(cursor, meta, source, batch, stopped)
+        )
         cursor.execute(
             f"INSERT INTO {meta.operator} (source, op, binlog_name, binlog_pos, sqls, state, given_by)"
             " VALUES (%s, %s, %s, %s, %s, 'pending', %s)",
             (source, str(op), position.file, position.offset, json.dumps(list(sqls)), by[:255]),
         )
         cursor.execute("COMMIT")
+    return stopped or batch is None or not batch.begin <= position < batch.end
 
 
 def revert(connection: Any, meta: MetaTables, source: str, position: Position, by: str) -> bool:
-    """Revert a pending operator; False where there is none."""
+    """Revert a pending operator; False where there is none that is not in use.
+
+    An operator for rows is in use once a batch that leaves them out is open. It is free again where an error stops the
+    source before anything of the batch is applied, because the next start plans the batch again.
+    """
     with connection.cursor() as cursor:
-        return _take_back(cursor, meta, source, position, f"reverted by {by}")
+        cursor.execute("BEGIN")
+        used = _in_use(cursor, meta, source, *_open_batch(cursor, meta, source))
+        found = _take_back(cursor, meta, source, position, f"reverted by {by}", used)
+        cursor.execute("COMMIT")
+    return found
 
 
 def settle(
     cursor: Any, meta: MetaTables, source: str, numbers: Iterable[int], state: str, epoch: int, batch_id: int, note: str
 ) -> None:
-    """Mark operators as `applied` or `missed`, in the caller's transaction. May run twice."""
+    """Mark operators as `applied` or `missed`, in the caller's transaction. May run twice.
+
+    One that was used is `applied`, whatever a user has done meanwhile; only a pending one can be `missed`.
+    """
     for number in numbers:
         cursor.execute(
             f"UPDATE {meta.operator} SET state = %s, settled_time = CURRENT_TIMESTAMP, epoch = %s, batch_id = %s,"
-            " note = %s WHERE number = %s AND source = %s",
+            " note = %s WHERE number = %s AND source = %s" + (" AND state = 'pending'" if state == "missed" else ""),
             (state, epoch, batch_id, note[:1000], number, source),
         )
 
 
-def _take_back(cursor: Any, meta: MetaTables, source: str, position: Position, note: str) -> bool:
+def _open_batch(cursor: Any, meta: MetaTables, source: str) -> tuple[OpenBatch | None, bool]:
+    """Return the open batch, and whether an error has stopped the source.
+
+    Locks the source's row until the caller's transaction ends, so that no batch is opened meanwhile. A batch that waits
+    to be opened reads the operators once more then: on TiDB only because the row has changed.
+    """
+    touched = "update_time = FROM_UNIXTIME(UNIX_TIMESTAMP(update_time) + 1)"
+    cursor.execute(f"UPDATE {meta.batch} SET {touched} WHERE source = %s", (source,))
+    cursor.execute(
+        "SELECT batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
+        f" FROM {meta.batch} WHERE source = %s FOR UPDATE",
+        (source,),
+    )
+    row = cursor.fetchone()
+    cursor.execute(f"SELECT 1 FROM {meta.stopped} WHERE source = %s FOR UPDATE", (source,))
+    stopped = cursor.fetchone() is not None
+    if row is None or row[-1] != "open":
+        return None, stopped
+    batch_id, begin, begin_pos, end, end_pos, plan, _ = row
+    ends = Position(begin, int(begin_pos)), Position(end, int(end_pos))
+    return OpenBatch(batch_id, *ends, json.loads(plan)), stopped
+
+
+def _in_use(cursor: Any, meta: MetaTables, source: str, batch: OpenBatch | None, stopped: bool) -> tuple[int, ...]:
+    """Return the operators whose rows the open batch leaves out, whatever is done about them now."""
+    if batch is None or batch.plan["kind"] != "rows":
+        return ()
+    used = tuple(batch.plan.get("operators", ()))
+    return used if not stopped or is_begun(cursor, meta, source, batch.batch_id) else ()
+
+
+def _take_back(cursor: Any, meta: MetaTables, source: str, position: Position, note: str, used: Sequence[int]) -> bool:
+    others = ", ".join(map(str, (0, *used)))  # no row has the number 0
     cursor.execute(
         f"UPDATE {meta.operator} SET state = 'reverted', settled_time = CURRENT_TIMESTAMP, note = %s"
-        " WHERE source = %s AND binlog_name = %s AND binlog_pos = %s AND state = 'pending'",
+        " WHERE source = %s AND binlog_name = %s AND binlog_pos = %s AND state = 'pending'"
+        f" AND number NOT IN ({others})",
         (note[:1000], source, position.file, position.offset),
     )
     return bool(cursor.rowcount)

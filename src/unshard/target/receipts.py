@@ -21,6 +21,7 @@ row counts, and the changes of the next chunk that it counts |
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
         if state == "open":
             begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
             found = OpenBatch(batch_id, begin, end, json.loads(plan))
-            if found.plan["kind"] == "rows" and not _is_begun(cursor, meta, source, batch_id):
+            if found.plan["kind"] == "rows" and not is_begun(cursor, meta, source, batch_id):
                 mark_done(cursor, meta, source, epoch, batch_id)
                 found = None
         cursor.execute("COMMIT")
@@ -148,7 +149,7 @@ def _record(cursor: Any, meta: MetaTables, source: str, order: Order | None) -> 
         )
 
 
-def _is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
+def is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
     """Return whether any change of the batch is applied.
 
     Called after the epoch is raised: nothing more can be applied.
@@ -170,51 +171,66 @@ def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
     return str(json.loads(found[0]).get("end_gtid", "")) if found else ""
 
 
-def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch: OpenBatch, partitions: int) -> None:
+def open_batch(
+    connection: Any,
+    meta: MetaTables,
+    source: str,
+    epoch: int,
+    batch: OpenBatch,
+    partitions: int,
+    operators: Sequence[int] | None = None,
+) -> bool:
     """Write the plan and reset every partition's receipt.
+
+    `operators` are the numbers of the pending ones by which the batch is planned. Returns False, and writes nothing,
+    where others are pending; None stands for a plan that does not depend on them. An operator that is given or taken
+    back meanwhile comes wholly before or wholly after, because that locks the source's row too (`target.operators`).
 
     Raises SyncError SYNC-001 if another driver has claimed, SYNC-079 if the batch before is not the last one that the
     target has, or is not closed there.
     """
+    where = (
+        "source = %s AND epoch = %s AND (batch_id = %s AND (state = 'done' OR plan LIKE '%%\"handed_on\": true%%')"
+        " OR batch_id = %s AND state = 'open')"  # an attempt whose answer was lost has opened it
+    )
+    found = source, epoch, batch.batch_id - 1, batch.batch_id
+    begin, end = batch.begin, batch.end
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute(
             f"UPDATE {meta.batch} SET batch_id = %s, begin_name = %s, begin_pos = %s, end_name = %s, end_pos = %s,"
-            " plan = %s, state = 'open' WHERE source = %s AND epoch = %s"
-            " AND (batch_id = %s AND (state = 'done' OR plan LIKE '%%\"handed_on\": true%%')"
-            " OR batch_id = %s AND state = 'open')",
-            (
-                batch.batch_id,
-                batch.begin.file,
-                batch.begin.offset,
-                batch.end.file,
-                batch.end.offset,
-                json.dumps(batch.plan),
-                source,
-                epoch,
-                batch.batch_id - 1,
-                batch.batch_id,  # an attempt whose answer was lost has opened it
-            ),
+            f" plan = %s, state = 'open' WHERE {where}{_by(meta, operators)}",
+            (batch.batch_id, begin.file, begin.offset, end.file, end.offset, json.dumps(batch.plan), *found),
         )
-        _own_or_rollback(cursor, source, meta, epoch)
+        if not _written(cursor, source, meta, epoch, where, found):
+            return False
         cursor.executemany(
             f"REPLACE INTO {meta.partition} (source, part, epoch, batch_id, chunk, step) VALUES (%s, %s, %s, %s, 0, 0)",
             [(source, part, epoch, batch.batch_id) for part in range(partitions)],
         )
         cursor.execute("COMMIT")
+    return True
 
 
-def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_id: int, plan: dict[str, Any]) -> None:
-    """Replace the plan of the open batch.
+def note_plan(
+    connection: Any,
+    meta: MetaTables,
+    source: str,
+    epoch: int,
+    batch_id: int,
+    plan: dict[str, Any],
+    operators: Sequence[int] | None = None,
+) -> bool:
+    """Replace the plan of the open batch; `operators` and the result are those of `open_batch`.
 
     Raises SyncError SYNC-001 where another driver has claimed, SYNC-079 where the target does not have the batch open.
     """
+    where, found = "source = %s AND epoch = %s AND batch_id = %s AND state = 'open'", (source, epoch, batch_id)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE {meta.batch} SET plan = %s WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
-            (json.dumps(plan), source, epoch, batch_id),
+            f"UPDATE {meta.batch} SET plan = %s WHERE {where}{_by(meta, operators)}", (json.dumps(plan), *found)
         )
-        _own_or_rollback(cursor, source, meta, epoch)
+        return _written(cursor, source, meta, epoch, where, found)
 
 
 def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None:
@@ -317,6 +333,35 @@ def note_trouble(
             " WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
             (trouble[:500], source, part, epoch, batch_id),
         )
+
+
+def _by(meta: MetaTables, operators: Sequence[int] | None) -> str:
+    """Return the condition that just these operators of the batch's source are pending.
+
+    The subquery names the batch's row, so that it is read after that row is locked.
+    """
+    if operators is None:
+        return ""
+    numbers = ", ".join(map(str, (0, *operators)))  # no row has the number 0
+    return (
+        f" AND {len(operators)} = (SELECT COALESCE(SUM(CASE WHEN number IN ({numbers}) THEN 1 ELSE -1 END), 0)"
+        f" FROM {meta.operator} AS pending WHERE pending.source = {meta.batch}.source AND pending.state = 'pending')"
+    )
+
+
+def _written(cursor: Any, source: str, meta: MetaTables, epoch: int, where: str, values: Sequence[Any]) -> bool:
+    """Return whether the last statement has changed the source's row, which it found by `where`; else roll back.
+
+    False where the row is there, so that only other operators are in the way; else it raises as `_own_or_rollback`.
+    """
+    if cursor.rowcount == 1:
+        return True
+    cursor.execute("ROLLBACK")
+    cursor.execute(f"SELECT 1 FROM {meta.batch} WHERE {where}", values)
+    if cursor.fetchone() is not None:
+        return False
+    _own_or_rollback(cursor, source, meta, epoch)
+    return True
 
 
 def _own_or_rollback(cursor: Any, source: str, meta: MetaTables, epoch: int) -> None:

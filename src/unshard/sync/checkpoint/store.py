@@ -5,7 +5,7 @@ Each is one transaction in the target and may be repeated after a lost connectio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
@@ -40,6 +40,7 @@ from unshard.transform.latest_time import ClampedValue
 
 T = TypeVar("T")
 Changed = Mapping[TableName, TableCheckpoint]
+Numbers = Sequence[int] | None
 Also = Callable[[Any], None]
 """Called with the cursor of a transaction, at each attempt, right before the transaction commits."""
 
@@ -136,19 +137,24 @@ class CheckpointStore:
 
         return self.on_target(read)
 
-    def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
-        """Write the next batch's plan, and return its number. Nothing of it may be applied before this returns.
+    def open(
+        self, begin: Location, end: Location, plan: dict[str, Any], partitions: int, operators: Numbers = None
+    ) -> bool:
+        """Write the next batch's plan. Nothing of it may be applied before this returns True.
 
-        The row events in `owed` are stored with it: a process that finds the batch open does not read again what lies
-        before it.
+        False where other operators are pending than `operators`, if these are given: nothing is written then. The row
+        events in `owed` are stored with it: a process that finds the batch open does not read again what lies before
+        it.
         """
         whole = self._with_owed({**plan, "end_gtid": end.gtid})
         batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, whole)
         reach("sync-open-before")
-        self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
+        own = self.meta, self.source, self.epoch
+        if not self.on_target(lambda c: receipts.open_batch(c, *own, batch, partitions, operators)):
+            return False
         reach("sync-open-after")
         self.batch_id, self.chunks = batch.batch_id, None
-        return self.batch_id
+        return True
 
     def close(
         self,
@@ -187,14 +193,18 @@ class CheckpointStore:
         self.owed, self.used, self.keys, self.clamped = Account(), {}, (), ()
         reach("sync-close-after")
 
-    def note(self, plan: dict[str, Any], connection: Any = None) -> None:
-        """Store the open batch's plan anew, with what is done of it; within `change` on its `connection`."""
+    def note(self, plan: dict[str, Any], connection: Any = None, operators: Numbers = None) -> bool:
+        """Store the open batch's plan anew, with what is done of it; within `change` on its `connection`.
+
+        `operators` and the result are those of `open`.
+        """
+        own = self.meta, self.source, self.epoch, self.batch_id
         whole = self._with_owed(plan)
 
-        def write(connection: Any) -> None:
-            receipts.note_plan(connection, self.meta, self.source, self.epoch, self.batch_id, whole)
+        def write(connection: Any) -> bool:
+            return receipts.note_plan(connection, *own, whole, operators)
 
-        self.on_target(write) if connection is None else write(connection)
+        return self.on_target(write) if connection is None else write(connection)
 
     def move(
         self,
@@ -263,11 +273,6 @@ class CheckpointStore:
     def goes_on(self) -> None:
         """Delete the record of where the source stopped."""
         self.in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
-
-    def miss(self, numbers: Iterable[int]) -> None:
-        """Settle operators whose position was passed without them."""
-        batch, note = (self.epoch, self.batch_id), "the place was passed without it"
-        self.in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
 
     def owe(self, account: Account) -> None:
         """Add `account` to what the next move of the checkpoint adds to the ledger."""

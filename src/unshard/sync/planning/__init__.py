@@ -13,4 +13,5 @@
 | `skipped_events` | row events that are skipped undecoded |
 | `refused_events` | row events that stop the task before the batch |
 | `operators` | the row changes that binlog operators exclude |
+| `pending_operators` | the pending operators, by which each batch is opened |
 """

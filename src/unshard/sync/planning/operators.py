@@ -31,6 +31,7 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.changes.decode import decode
 from unshard.sync.changes.documents import refuse_documents_ahead
 from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.pending_operators import PendingOperators, Used
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
@@ -47,18 +48,27 @@ def as_kept(tables: Sequence[TablePlan], kept: RowsRecord) -> tuple[TablePlan, .
 
 
 def leave_out(
-    plan: BatchPlan, work: TransactionRows, operators: Sequence[Operator], store: CheckpointStore, held: Held
-) -> BatchPlan:
-    """Return a new batch without the changes that operators exclude; `store` settles the operators when it is closed.
+    plan: BatchPlan, work: TransactionRows, operators: Sequence[Operator], held: Held
+) -> tuple[BatchPlan, Used]:
+    """Return a new batch without the changes that operators exclude, and the operators that its close settles.
 
     Raises DdlError DDL-028 for an operator that is not `skip`.
     """
     meant = _meant(plan, work, operators)
     if not meant:
-        return plan
+        return plan, {}
     done = meant.keys() - _needed_again(work, operators, held)
-    store.used |= {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
-    return replace(plan, tables=_filtered(plan.tables, LeftOutRows(_all(meant))), operators=tuple(meant))
+    used = {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
+    return replace(plan, tables=_filtered(plan.tables, LeftOutRows(_all(meant))), operators=tuple(meant)), used
+
+
+def _without(plan: BatchPlan, meant: dict[int, Seqs], store: CheckpointStore) -> BatchPlan:
+    """Return an open batch without changes that it had until now, but for what is applied. Raises DdlError DDL-029."""
+    done = store.applied(plan.shape.partitions)
+    if any(one.step for one in done) or (plan.sliced and any(map(any, done))):
+        raise DdlError("DDL-029", Where(source=plan.source, position=f"{plan.begin} to {plan.end}"))
+    stage = ExclusionEpoch(_all(meant), tuple(one.chunks for one in done))
+    return replace(plan, operators=(*plan.operators, *meant), stages=(*plan.stages, stage))
 
 
 def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
@@ -69,33 +79,30 @@ def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
 def take_up(
     plan: BatchPlan,
     work: TransactionRows,
-    operators: Sequence[Operator],
+    pending: PendingOperators,
     batch: OpenBatch,
     store: CheckpointStore,
     held: Held,
 ) -> BatchPlan:
     """Return an open batch, planned again, without what operators exclude; the new plan is stored before it runs.
 
-    Some of the batch is applied: a start gives up any other (`target.receipts.claim`). What is applied stays
-    (`sync.batch.excluded_changes`). Raises DdlError DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or
-    that is in the middle of a chunk that is too large.
+    The operators are those that are pending when that plan is stored. Some of the batch is applied, because a start
+    gives up any other (`target.receipts.claim`). What is applied stays (`sync.batch.excluded_changes`). Raises DdlError
+    DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or in the middle of a chunk that is too large.
     """
     kept = RowsRecord.of(batch)
     plan = replace(plan, stages=kept.stages, operators=kept.operators)
-    later = _needed_again(work, operators, held)
-    store.used |= {number: "left out" for number in plan.operators if number not in later}
-    meant = _meant(plan, work, (one for one in operators if one.number not in plan.operators))
-    if not meant:
-        return plan
-    done = store.applied(plan.shape.partitions)
-    if any(one.step for one in done) or (plan.sliced and any(map(any, done))):
-        raise DdlError("DDL-029", Where(source=plan.source, position=f"{plan.begin} to {plan.end}"))
-    stage = ExclusionEpoch(_all(meant), tuple(one.chunks for one in done))
-    plan = replace(plan, operators=(*plan.operators, *meant), stages=(*kept.stages, stage))
-    store.note({**batch.plan, **record_of(plan)})
-    for number in meant.keys() - later:
-        store.used[number] = f"left out: {_count(meant[number])} changes, but for what was applied before"
-    return plan
+    while True:
+        pending.read()
+        meant = _meant(plan, work, (one for one in pending.known if one.number not in kept.operators))
+        taken_up = _without(plan, meant, store) if meant else plan
+        if not meant or store.note({**batch.plan, **record_of(taken_up)}, operators=pending.numbers):
+            break
+    later = _needed_again(work, pending.known, held)
+    notes = dict.fromkeys(kept.operators, "left out")
+    notes |= {n: f"left out: {_count(seqs)} changes, but for what was applied before" for n, seqs in meant.items()}
+    store.used |= {number: note for number, note in notes.items() if number not in later}
+    return taken_up
 
 
 def located(plan: BatchPlan, error: UnshardError) -> UnshardError:

@@ -110,7 +110,7 @@ class MovedRows:
     read: int = 0
     """Bytes of the log that were looked through, for measurements."""
     _left_out: LeftOutChanges = field(default_factory=dict)
-    _of: tuple[TableName, int, Position, bool] | None = None
+    _of: tuple[TableName, int, Position, bool, Sequence[Operator]] | None = None
     _look: Iterator[None] = field(default_factory=lambda: iter(()))
     _learnt: _Learnt | None = None
 
@@ -121,7 +121,7 @@ class MovedRows:
 
         `strict` is for a source in safe mode or with at-least-once delivery. Raises ShardError SHARD-032 there.
         """
-        now = (group.target, group.resolved, at.position, strict)
+        now = (group.target, group.resolved, at.position, strict, operators if strict else ())
         if self._of != now:
             self._of, self._left_out = now, {}
             self._look = self._through(group, at, log, operators, strict=strict)

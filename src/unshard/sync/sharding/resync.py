@@ -16,9 +16,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
-from unshard.errors import SyncError, Where
+from unshard.errors import ShardError, SyncError, Where
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
@@ -28,6 +28,7 @@ from unshard.sync.batch.stored_plan import RowsRecord, record_of
 from unshard.sync.checkpoint.progress import SyncProgress
 from unshard.sync.checkpoint.safe_mode import check_repeatable
 from unshard.sync.planning.operators import as_kept, leave_out, refuse_ahead, take_up
+from unshard.sync.planning.pending_operators import PendingOperators, Used
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.refused_events import refuse_forbidden
 from unshard.sync.planning.table_plans import TableRules
@@ -74,7 +75,7 @@ class ResyncRows:
 class Resyncer:
     """The re-sync of one source's sharding groups. Used by the sync unit's thread.
 
-    `applied` runs a batch and returns its row counts.
+    `operators` are the source's pending operators. `applied` runs a batch and returns its row counts.
     """
 
     source: str
@@ -84,8 +85,9 @@ class Resyncer:
     progress: SyncProgress
     applied: Applied
     moved: MovedRows
+    operators: PendingOperators
 
-    def step(self, group: ShardingGroup, log: Log, budget: int, operators: Sequence[Operator]) -> None:
+    def step(self, group: ShardingGroup, log: Log, budget: int) -> None:
         """Apply the next batch of the group's re-sync, or pass over a range that has no changes for it.
 
         Returns without a batch while the look for rows that moved between shards is not done (`MovedRows.looked`).
@@ -95,8 +97,13 @@ class Resyncer:
         assert resync is not None
         exact = self.progress.delivery.exactly_once
         strict = not exact or bool(self.progress.safe.reasons(resync.since.position, time.monotonic()))
-        if not self.moved.looked(group, at, log, operators, strict=strict):
-            return
+        try:
+            if not self.moved.looked(group, at, log, self.operators.known, strict=strict):
+                return
+        except ShardError:
+            if not self.operators.renew():
+                raise
+            return  # the next step looks again, by the operators that are pending now
         found, after = self._find(group, log, budget)
         if found is None:
             self._come_to(group, after)
@@ -105,22 +112,26 @@ class Resyncer:
         store = self.progress.store
         safe = not exact or bool(self.progress.safe.reasons(rows.begin, time.monotonic()))
         where = Where(source=self.source, position=str(rows.begin))
-        partial = rows.log_range.partial_images
-        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=partial)
-        plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe, whole=True)
-        plan = self.moved.without(leave_out(plan, rows, operators, store, self._held(after)))
-        refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
-        refuse_ahead(plan)
+        images = rows.log_range.partial_images
+        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=images)
+
+        def planned(operators: Sequence[Operator]) -> tuple[BatchPlan, Used]:
+            plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe, whole=True)
+            plan, used = leave_out(plan, rows, operators, self._held(after))
+            plan = self.moved.without(plan)
+            refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
+            refuse_ahead(plan)
+            return plan, used
+
         if exact:
-            form = record_of(plan, rows.xid, group.target)
-            store.open(Location(rows.begin), rows.end, form, plan.shape.partitions)
-            self._close(plan, rows, after)
+            form = partial(record_of, xid=rows.xid, group=group.target)
+            self._close(self.operators.opened(planned, Location(rows.begin), rows.end, form), rows, after)
         else:
-            account = self.applied(replace(plan, receipts=False), rows)
+            account = self.applied(self.operators.unrecorded(planned), rows)
             store.owe(Account(account.tables))
             self.progress.move(at, also=self.groups.put(after))
 
-    def again(self, batch: OpenBatch, log: Log, operators: Sequence[Operator]) -> None:
+    def again(self, batch: OpenBatch, log: Log) -> None:
         """Finish a batch of a re-sync that an earlier process left open, by the same plan.
 
         Raises SyncError SYNC-008 where the log, or a table, is not what it was.
@@ -137,7 +148,7 @@ class Resyncer:
         store = self.progress.store
         plan = self.planner.plan_again(rows, tables, store.epoch, batch.batch_id, kept)
         after = group.resynced(rows.end, self.progress.at)
-        plan = take_up(plan, rows, operators, batch, store, self._held(after))
+        plan = take_up(plan, rows, self.operators, batch, store, self._held(after))
         self._close(plan, rows, after)
 
     def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[ResyncRows | None, ShardingGroup]:
