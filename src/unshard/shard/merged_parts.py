@@ -46,6 +46,7 @@ class StructureRequest:
         since: when the shard met the statement, in ISO 8601.
         forced: a human accepts that old rows of the shard may have other values in a new column.
         fitted: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
+        kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
     """
 
     id: str
@@ -55,6 +56,12 @@ class StructureRequest:
     since: str = ""
     forced: bool = False
     fitted: bool = False
+    kept: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns, in lower case, that the shard has after the statement."""
+        return names_of(self.after) - self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class MergedShard:
         done: the id of the last request that came into force.
         old_rows: the values that the last request left in older rows, until their source has written its own values.
         fitted: `structure` is not the shard's own structure, but one that the target can take.
+        kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
+            `structure` may have them.
     """
 
     structure: TableDefinition
@@ -76,6 +85,12 @@ class MergedShard:
     done: str = ""
     old_rows: OldRows = OldRows.SAME
     fitted: bool = False
+    kept: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns of `structure`, in lower case, that the shard has."""
+        return names_of(self.structure) - self.kept
 
 
 @dataclass(frozen=True, slots=True)

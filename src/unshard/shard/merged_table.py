@@ -17,7 +17,6 @@ from unshard.shard.join import IncompatibleError, fill_of, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
     MergedDecision,
-    MergedShard,
     OldRows,
     ShardId,
     StructureRequest,
@@ -50,7 +49,7 @@ class MergedTable(MergedRecord):
     def _misfit(self, shard: ShardId, structure: TableDefinition) -> str:
         assert self.after is not None
         try:
-            after, _ = self._target({**self.shards, shard: MergedShard(structure)})
+            after, _ = self._target({**self.shards, shard: self._with_kept(structure)})
         except IncompatibleError as error:
             return str(error)
         added = sorted(names_of(after) - names_of(self.after))
@@ -90,7 +89,8 @@ class MergedTable(MergedRecord):
             raise _not_forced(shard, self.target)
         forced = replace(request, forced=True)
         if skip:
-            forced = replace(self._fitted(shard, forced), barrier="")
+            left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
+            forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
         if not isinstance(self._admitted(shard, forced), MergedChange):
             raise _not_forced(shard, self.target)
         return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
@@ -221,8 +221,8 @@ class MergedTable(MergedRecord):
     def _cannot(self, shard: ShardId, other: ShardId, request: StructureRequest) -> str:
         """Return why a shard can't meet the statement that another one has met; "" if nothing tells that it can't."""
         state = self.shards[shard]
-        own = names_of(state.request.after if state.request is not None else state.structure)
-        before, after = names_of(self.shards[other].structure), names_of(request.after)
+        own = state.request.names if state.request is not None else state.names
+        before, after = self.shards[other].names, request.names
         lacks, has = sorted(before - after - own), sorted((after - before) & own)
         parts = [f"has no column {', '.join(lacks)}"] if lacks else []
         parts += [f"has column {', '.join(has)} already"] if has else []
@@ -232,7 +232,7 @@ class MergedTable(MergedRecord):
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
-        had, has = names_of(state.structure), names_of(request.after)
+        had, has = state.names, request.names
         for name in sorted(has - had):
             column, there = request.after.column(name), self.after.column(name)
             assert column is not None
@@ -257,7 +257,9 @@ class MergedTable(MergedRecord):
                     " has filled in upstream",
                 )
         try:
-            after, rules = self._target({**self.shards, shard: self._behind(shard, request.after, request.id)})
+            after, rules = self._target(
+                {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
+            )
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
         return MergedChange((shard,), after, rules)
