@@ -82,6 +82,15 @@ class World:
         self.table = self.table.altered(shard, names_of(before), names_of(after), structure)
         self.settle()
 
+    def rename(self, old: ShardId, new: ShardId) -> None:
+        """Rename a shard. What it waits with is what both names wait with."""
+        waits = bool(self.waiting[old])
+        self.table = self.table.renamed({old: new}, [old] if waits else [])
+        self.upstream[new], self.waiting[new] = self.upstream[old], list(self.waiting[old])
+        if not waits:
+            del self.upstream[old], self.waiting[old]
+        self.settle()
+
     def drop(self, shard: ShardId) -> None:
         self.table = self.table.without(shard)
         del self.upstream[shard], self.waiting[shard]

@@ -217,9 +217,20 @@ class MergedRecord:
         state = replace(self._behind(shard, after, "", kept & names_of(self.after)), fitted=is_fitted)
         return self._to({**self.shards, shard: state}, self.after, self.rules)
 
-    def renamed(self, names: Mapping[ShardId, ShardId]) -> Self:
-        """Rename shards, each from its old id to its new one."""
-        return replace(self, shards={names.get(one, one): state for one, state in self.shards.items()})
+    def renamed(self, names: Mapping[ShardId, ShardId], waiting: Collection[ShardId] = ()) -> Self:
+        """Rename shards, each from its old id to its new one.
+
+        One of `waiting` has changes under its old name that wait with the same request. It stays until these are in the
+        target, beside the shard of the new name.
+        """
+        shards = {names.get(one, one): state for one, state in self.shards.items()}
+        stay = {one: state for one, state in self.shards.items() if one in names and one in waiting}
+        named = replace(self, shards={**shards, **stay})
+        if self.runner is None:
+            return named
+        change = self.runner.change
+        both = (*(names.get(one, one) for one in change.shards), *(one for one in change.shards if one in stay))
+        return replace(named, runner=replace(self.runner, change=replace(change, shards=both)))
 
     def noted(self, source: str) -> Self:
         """Record that the source writes by the columns of this version from now on."""

@@ -171,7 +171,7 @@ class OptimisticGroups(MergedMembers):
             return None
         asked = item.payload["request"]["id"]
         if state.done == asked:
-            return ReleaseTable(group, name)
+            return None if precedes_waiting(group, name) else ReleaseTable(group, name)
         if state.request is None or state.request.id != asked:  # what is asked already may be forced by now
             reach("merged-ask-before")
             self.step(group.target, lambda one: self.asked(one, shard, item) if shard in one.shards else one)
@@ -271,6 +271,16 @@ class OptimisticGroups(MergedMembers):
         """Log that a statement waits, once, when its shard meets it."""
         words = {"table": str(shard.table), "ddl": "; ".join(item.ddls), "waits": why}
         logger("sync", source=self.store.source).warning("a shard waits with its statement", **words)
+
+
+def precedes_waiting(group: ShardingGroup, name: TableName) -> bool:
+    """Return whether a release would write changes of a renamed table before those that wait under its old name."""
+    first, *rest = group.tables[name].sequence.items
+    if rest and rest[0].begin == first.end:  # the table has no changes between the two
+        return False
+    return any(
+        one.became == name and group.tables[one.name].sequence.items for one in group.gone if one.name in group.tables
+    )
 
 
 def request_payload(after: str, barrier: str, own: Iterable[str]) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class OptimisticStatements(ShardedStatements):
         """Do as in pessimistic mode, and change the shards, their structures and names in the merged table.
 
         Raises ShardError SHARD-045 for a new table whose rows the target can't take, SHARD-046 for a table that waits
-        and is made again.
+        and is made again, or whose name another table gets.
         """
         groups = self._merged_groups
         source, route, allows = groups.store.source, groups.rules.route, groups.rules.allows
@@ -201,6 +201,9 @@ class OptimisticStatements(ShardedStatements):
             if allows(old) and allows(new) and route(old) == route(new):
                 renamed.setdefault(route(old), {})[ShardId(source, old)] = ShardId(source, new)
         stays = {shard.table for names in renamed.values() for shard in names.values()}
+        for name in sorted(filter(self._waits, stays)):
+            raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
+        waiting = {old for names in renamed.values() for old in names if self._waits(old.table)}
         made = {*passing.made, *passing.renamed.values()} - stays
         found: dict[TableName, list[tuple[ShardId, Table]]] = {}
         for name, table in passing.changes.items():
@@ -227,7 +230,7 @@ class OptimisticStatements(ShardedStatements):
             for target in found.keys() | renamed.keys():
 
                 def step(merged: MergedTable, target: TableName = target) -> MergedTable:
-                    merged = merged.renamed(renamed.get(target, {}))
+                    merged = merged.renamed(renamed.get(target, {}), waiting)
                     for shard, table in found.get(target, ()):
                         model = passing.models.get(shard.table)
                         if model is not None and self._is_model(merged, model):
