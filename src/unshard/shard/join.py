@@ -94,6 +94,12 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
 
 
+def is_computed(column: ColumnDefinition) -> bool:
+    """Return whether the server computes the column's values, or those that rows without it get."""
+    computes = column.default is not None and column.default.kind in (DefaultKind.NOW, DefaultKind.EXPRESSION)
+    return computes or column.generated is not None or column.auto_increment
+
+
 def default_of(column: ColumnDefinition) -> Fill | None:
     """Return what a target fills into a column of a row that is written without it.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.schema.definition import TableDefinition
-from unshard.shard.join import IncompatibleError, fill_of, joined_structure
+from unshard.shard.join import IncompatibleError, fill_of, is_computed, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
     MergedDecision,
@@ -85,15 +85,19 @@ class MergedTable(MergedRecord):
         """
         state = self.shards.get(shard)
         request = state.request if state is not None else None
-        if state is None or request is None or self.runs(shard) or (request.barrier and not skip):
+        if state is None or request is None or self.runs(shard) or not (skip or self._takes_values(shard, request)):
             raise _not_forced(shard, self.target)
         forced = replace(request, forced=True)
         if skip:
             left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
             forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
-        if not isinstance(self._admitted(shard, forced), MergedChange):
+        if not forced.barrier and not isinstance(self._admitted(shard, forced), MergedChange):
             raise _not_forced(shard, self.target)
         return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
+
+    def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
+        """Return whether the request may be in force where a human accepts other values in old rows."""
+        return not request.barrier or (not request.forced and bool(self._other_values(shard, request)))
 
     def at_barrier(self, decision: MergedDecision, after: TableDefinition | None) -> MergedChange:
         """Return the change of a barrier; `after` is the target structure after the statement of all shards.
@@ -143,7 +147,7 @@ class MergedTable(MergedRecord):
         alone = self._alone(at_barrier)
         others = tuple(sorted(barred.difference(alone)))
         for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
-            waits |= dict.fromkeys(shards, wait) if wait is not None else {}
+            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards)
         ready = alone or others
         return MergedDecision(tuple(changes), waits, ready if ready and ready[0] not in waits else ())
 
@@ -209,6 +213,14 @@ class MergedTable(MergedRecord):
                 return Wait(WaitKind.STATEMENTS, why)
         return self._unready()
 
+    def _valued(self, at_barrier: tuple[ShardId, ...]) -> dict[ShardId, Wait]:
+        """Return the waits of a barrier that all have met, where old rows would have other values than upstream."""
+        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one)))}
+        if not found:
+            return {}
+        others = Wait(WaitKind.BUSY, f"values in old rows of {_named(list(map(str, found)), ', ')} are decided first")
+        return {one: Wait(WaitKind.VALUES, found[one]) if one in found else others for one in at_barrier}
+
     def _unready(self) -> Wait | None:
         """Return why no statement of a barrier can run now, whichever shards have met it; None if one can."""
         if self.awaited:
@@ -232,30 +244,10 @@ class MergedTable(MergedRecord):
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
-        had, has = state.names, request.names
-        for name in sorted(has - had):
-            column, there = request.after.column(name), self.after.column(name)
-            assert column is not None
-            if name in self.leaving:
-                return Wait(WaitKind.BUSY, f"column {name} is dropped first")
-            if there is None or request.forced:
-                continue
-            if name in state.dropped:
-                owners = sorted(str(one) for one, other in self.shards.items() if name in names_of(other.structure))
-                return Wait(
-                    WaitKind.VALUES,
-                    f"rows of this shard may have other values in column {name} of the target, for the shard has"
-                    f" dropped it, or lacked it from the beginning; the target keeps it for {', '.join(owners[:10])}",
-                )
-            mine, rule = fill_of(column), fill_of(there)
-            if mine is None or rule is None or mine.value != rule.value:
-                theirs = rule.text if rule is not None else "no constant"
-                own = mine.text if mine is not None else "no constant"
-                return Wait(
-                    WaitKind.VALUES,
-                    f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
-                    " has filled in upstream",
-                )
+        if leaving := sorted((request.names - state.names) & self.leaving.keys()):
+            return Wait(WaitKind.BUSY, f"column {leaving[0]} is dropped first")
+        if other := self._other_values(shard, request):
+            return Wait(WaitKind.VALUES, other)
         try:
             after, rules = self._target(
                 {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
@@ -263,6 +255,35 @@ class MergedTable(MergedRecord):
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
         return MergedChange((shard,), after, rules)
+
+    def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
+        """Return why old rows of the shard may have other values in a column that the target has already; else "".
+
+        What a statement at a barrier computes is no reason, for its source brings that (`MergedShard.old_rows`).
+        """
+        state = self.shards[shard]
+        assert self.after is not None
+        for name in sorted(request.names - state.names) if not request.forced else ():
+            column, there = request.after.column(name), self.after.column(name)
+            assert column is not None
+            if there is None or (request.barrier and is_computed(column)):
+                continue
+            if name in state.dropped:
+                owners = sorted(str(one) for one, other in self.shards.items() if name in other.names)
+                owners = owners or ["a statement that was left out"]
+                return (
+                    f"rows of this shard may have other values in column {name} of the target, for the shard has"
+                    f" dropped it, or lacked it from the beginning; the target keeps it for {_named(owners, ', ')}"
+                )
+            mine, rule = fill_of(column), fill_of(there)
+            if mine is None or rule is None or mine.value != rule.value:
+                theirs = rule.text if rule is not None else "no constant"
+                own = mine.text if mine is not None else "no constant"
+                return (
+                    f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
+                    " has filled in upstream"
+                )
+        return ""
 
 
 def _not_forced(shard: ShardId, target: TableName) -> ShardError:
