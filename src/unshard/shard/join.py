@@ -261,15 +261,21 @@ def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:
     return {key.name.lower(): replace(key, generated=False) for key in table.keys if key.kind is KeyKind.PLAIN}
 
 
+def are_equal_keys(one: KeyDefinition, other: KeyDefinition) -> bool:
+    """Return whether two plain keys of one name are over the same parts of columns, and have the same options."""
+    first, second = (
+        [(part.prefix, part.descending, part.expression.lower()) for part in key.parts] for key in (one, other)
+    )
+    return (one.columns, one.options, first) == (other.columns, other.options, second)
+
+
 def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
     """Return the plain keys of all tables, by name. Raises IncompatibleError where two of one name differ."""
     found: dict[str, KeyDefinition] = {}
     for table in tables:
         for name, key in plain_keys(table).items():
             there = found.setdefault(name, key)
-            if (there.columns, there.options) != (key.columns, key.options) or [
-                (part.prefix, part.descending, part.expression.lower()) for part in there.parts
-            ] != [(part.prefix, part.descending, part.expression.lower()) for part in key.parts]:
+            if not are_equal_keys(there, key):
                 raise IncompatibleError(f"key {key.name} has other columns")
     return found
 

@@ -29,7 +29,7 @@ from unshard.schema.operations import (
     SetDefault,
     SetOptions,
 )
-from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys, takes_alike
+from unshard.shard.join import IncompatibleError, are_equal_keys, fill_of, joined_column, plain_keys, takes_alike
 from unshard.shard.shown_text import uncertain_part
 
 
@@ -136,6 +136,6 @@ def _rest(before: TableDefinition, after: TableDefinition) -> str:
         return "it changes unique keys, constraints, partitions or options"
     for name, key in plain_keys(after).items():
         there = plain_keys(before).get(name)
-        if there is not None and there.columns != key.columns:
-            return f"it changes the columns of key {key.name}"
+        if there is not None and not are_equal_keys(there, key):
+            return f"it changes key {key.name}"
     return ""

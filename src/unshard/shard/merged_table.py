@@ -141,6 +141,8 @@ class MergedTable(MergedRecord):
                 changes.append(found)
             else:
                 waits[shard] = found
+        if self._is_stuck(asked, barred, waits):
+            at_barrier, barred, waits = tuple(asked), frozenset(asked), {}
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
@@ -180,6 +182,21 @@ class MergedTable(MergedRecord):
         So is every statement of a target's only shard, as long as it is the only one.
         """
         return bool(request.barrier) or (self.is_of_one_shard and not request.forced)
+
+    def _is_stuck(
+        self, asked: Mapping[ShardId, StructureRequest], barred: frozenset[ShardId], waits: Mapping[ShardId, Wait]
+    ) -> bool:
+        """Return whether all shards have met one statement that no shard can have alone, for lack of a join.
+
+        It is run as that of a barrier then.
+        """
+        stuck = [shard for shard, wait in waits.items() if wait.kind is WaitKind.STRUCTURES]
+        if not stuck or len(stuck) + len(barred) < len(self.shards):
+            return False
+        first = next(iter(asked.values())).ddls
+        return bool(first) and all(
+            not request.forced and same_but_for_places(request.ddls, first) for request in asked.values()
+        )
 
     def _settling(self) -> list[MergedChange]:
         """Return the change that the join needs without a request: a shard came or went, or all have a column."""
