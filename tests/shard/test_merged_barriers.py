@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from merged_world import A, B, World, columns
+from merged_world import NAME, A, B, C, World, behind, columns
 
 from unshard.errors import ShardError
+from unshard.shard.merged_form import from_form, to_form
 from unshard.shard.merged_parts import WaitKind
 
 AGAIN = "ADD COLUMN IF NOT EXISTS c INT DEFAULT 7, ADD UNIQUE KEY u (v)"
@@ -67,6 +68,29 @@ def test_a_statement_that_no_shard_can_have_alone_is_run_when_all_have_met_it() 
     world.alter(B, "DROP COLUMN d")
     assert not world.open
     assert columns(world.table.after).keys() == {"id", "v"}
+
+
+def test_a_statement_that_the_copy_of_one_shard_had() -> None:
+    """That shard never meets it, so the others don't wait for it."""
+    unique = "ADD UNIQUE KEY u (v)"
+    world = World(A, B, C)
+    world.upstream[A] = behind(world.upstream[A], unique)
+    text = (f"ALTER TABLE `all`.`t` {unique}",)
+    world.table = world.table.joined(A, world.upstream[A]).with_copied(A, text)
+    assert from_form(NAME, to_form(world.table)).shards[A].copied == (text,)
+    world.alter(A, "ADD COLUMN c INT")
+    world.alter(B, unique)
+    assert world.waits[B] == f"not met by {C}"
+    world.alter(C, unique)
+    assert not world.open
+    assert world.table.after is not None
+    assert world.table.after.key("u") is not None
+    assert world.table.shards[A].copied == ()
+
+
+def test_a_statement_that_all_copies_had_is_forgotten() -> None:
+    table, text = World(A, B).table, ("ALTER TABLE `all`.`t` ADD UNIQUE KEY u (v)",)
+    assert table.with_copied(A, text).with_copied(B, text).shards == table.shards
 
 
 def with_lines(*lines: str) -> str:

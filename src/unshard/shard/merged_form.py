@@ -1,11 +1,12 @@
 """A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product.
 
-`old_rows`, `fitted` and `kept` are missing in records of earlier versions.
+`old_rows`, `fitted`, `kept` and `copied` are missing in records of earlier versions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -64,6 +65,7 @@ def to_form(merged: MergedTable) -> Form:
             "old_rows": state.old_rows.value,
             "fitted": state.fitted,
             "kept": sorted(state.kept),
+            "copied": [list(ddls) for ddls in state.copied],
             "request": _request_form(state.request, number(state.request.after)) if state.request else None,
         }
         for shard, state in sorted(merged.shards.items())
@@ -128,6 +130,7 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
             )
         left = OldRows(one.get("old_rows", "")), one.get("fitted", False), frozenset(one.get("kept", ()))
         state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"], *left)
+        state = replace(state, copied=tuple(map(tuple, one.get("copied", ()))))
         shards[ShardId(one["source"], name_of(one["table"]))] = state
     seen = {
         source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from unshard.model.table import TableName
 from unshard.schema.definition import ColumnDefinition, TableDefinition
 from unshard.shard.join import Fill, default_of, fill_of
+from unshard.shard.same_ddl import same_but_for_places
 from unshard.shard.sequence import Form
 
 
@@ -77,6 +78,7 @@ class MergedShard:
         fitted: `structure` is not the shard's own structure, but one that the target can take.
         kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
             `structure` may have them.
+        copied: the statements that the shard's copy had already, each with the target's names; it never meets them.
     """
 
     structure: TableDefinition
@@ -86,11 +88,21 @@ class MergedShard:
     old_rows: OldRows = OldRows.SAME
     fitted: bool = False
     kept: frozenset[str] = frozenset()
+    copied: tuple[tuple[str, ...], ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
         """The columns of `structure`, in lower case, that the shard has."""
         return names_of(self.structure) - self.kept
+
+    def has_copied(self, ddls: Sequence[str]) -> bool:
+        """Return whether the shard's copy had this DDL already."""
+        return any(same_but_for_places(one, ddls) for one in self.copied)
+
+    def without_copied(self, met: Collection[Sequence[str]]) -> MergedShard:
+        """Return the shard without the record that its copy had these DDL."""
+        left = tuple(one for one in self.copied if not any(same_but_for_places(one, ddls) for ddls in met))
+        return replace(self, copied=left)
 
 
 @dataclass(frozen=True, slots=True)

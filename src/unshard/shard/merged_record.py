@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -128,6 +128,15 @@ class MergedRecord:
             return self._to({**self.shards, shard: MergedShard(structure)}, structure, {})
         shards = {**self.shards, shard: self._with_kept(structure)}
         return self._to(shards, *self._target(shards))
+
+    def with_copied(self, shard: ShardId, ddls: Sequence[str]) -> Self:
+        """Record that the shard's copy had a DDL which others may meet; not where all copies had it."""
+        state = self.shards.get(shard)
+        if state is None or state.has_copied(ddls):
+            return self
+        if all(one.has_copied(ddls) for other, one in self.shards.items() if other != shard):
+            return replace(self, shards={name: one.without_copied([ddls]) for name, one in self.shards.items()})
+        return replace(self, shards={**self.shards, shard: replace(state, copied=(*state.copied, tuple(ddls)))})
 
     def created(self, shard: ShardId, structure: TableDefinition, *, fits: bool = True) -> Self:
         """Add a shard that is a new table. It has no rows, so it has dropped none of the columns it lacks.
@@ -260,14 +269,16 @@ class MergedRecord:
 
     def done(self, change: MergedChange) -> Self:
         """Record that the target has the change."""
-        shards = dict(self.shards)
+        shards, met = dict(self.shards), set[tuple[str, ...]]()
         for shard in change.shards:
             request = shards[shard].request if shard in shards else None  # its source may have been taken out
             if request is not None:
                 behind = self._behind(shard, request.after, request.id, request.kept)
                 shards[shard] = replace(behind, old_rows=change.old_rows, fitted=request.fitted)
+                met.add(request.ddls)
         for shard, state in shards.items():
             there = names_of(change.after)
+            state = state.without_copied(met) if state.copied and met else state
             shards[shard] = replace(state, dropped=state.dropped & there, kept=state.kept & there)
         leaving = {name: since for name, since in self.leaving.items() if name not in change.dropped}
         return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
@@ -297,7 +308,7 @@ class MergedRecord:
     def _behind(self, shard: ShardId, structure: TableDefinition, done: str, kept: frozenset[str]) -> MergedShard:
         state = self.shards[shard]
         gone = (state.names | state.dropped) - (names_of(structure) - kept)
-        return MergedShard(structure, gone, None, done, kept=kept)
+        return MergedShard(structure, gone, None, done, kept=kept, copied=state.copied)
 
     def _target(self, shards: Mapping[ShardId, MergedShard]) -> tuple[TableDefinition, dict[str, str]]:
         """Return the target structure for these shards, and the rules. Raises IncompatibleError."""

@@ -218,7 +218,8 @@ class MergedTable(MergedRecord):
         if self.awaited:
             return self._unready()
         requests = list(map(self._request, at_barrier))
-        if missing := sorted(self.shards.keys() - set(at_barrier)):
+        others = self.shards.keys() - set(at_barrier)
+        if missing := sorted(one for one in others if not self.shards[one].has_copied(requests[0].ddls)):
             cannot = [why for shard in missing if (why := self._cannot(shard, at_barrier[0], requests[0]))]
             if cannot:
                 return Wait(WaitKind.CANNOT, _named(cannot, "; "))

@@ -58,14 +58,15 @@ class OptimisticStatements(ShardedStatements):
         """Make the table wait after the statement until the target takes its rows. Returns what writes the group.
 
         A statement that the table's copy has (`copied`) does not wait: the shard was registered with the structure
-        after it. Raises ShardError SHARD-041 for a structure that is not understood, SHARD-044 in strict mode for a
-        statement that would wait, SHARD-038 as `ShardingGroups.refuse_connected`.
+        after it, and others need not wait for it to meet the statement. Raises ShardError SHARD-041 for a structure
+        that is not understood, SHARD-044 in strict mode for a statement that would wait, SHARD-038 as
+        `ShardingGroups.refuse_connected`.
         """
         groups, table = self._merged_groups, met.table
         where = Where(groups.store.source, str(table), str(work.begin))
         target, shard = groups.rules.route(table), ShardId(groups.store.source, table)
         if copied is not None:
-            return groups.put()
+            return self._copied(target, shard, [one.ddl.text for one in met.statements])
         group = groups.keeper.group(target)
         groups.refuse_connected(target, work.begin)
         before = groups.structure(table)
@@ -81,6 +82,15 @@ class OptimisticStatements(ShardedStatements):
             groups.tell_waits(shard, item, wait.why)
         groups.look_now()
         return groups.put(group.hold(table, item))
+
+    def _copied(self, target: TableName, shard: ShardId, ddls: Sequence[str]) -> Also:
+        save, meta = self._merged_groups.put(), self._merged_groups.store.meta
+
+        def write(cursor: Any) -> None:
+            save(cursor)
+            move_merged(cursor, meta, target, lambda merged: merged.with_copied(shard, ddls))
+
+        return write
 
     def _asking(
         self,
