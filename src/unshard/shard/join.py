@@ -50,8 +50,8 @@ _FLOATS = frozenset({"float", "double"})
 _LADDERS = (INTEGER_TYPES, CLOB_TYPES, BLOB_TYPES)
 _MOMENT = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
-    "time": re.compile(r"-?\d\d:\d\d:\d\d"),
+    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"),
+    "time": re.compile(r"-?\d\d:\d\d:\d\d(\.\d+)?"),
 }
 
 
@@ -91,7 +91,7 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     if kind.name in _TEXTS or (kind.name in ("enum", "set") and _are_members(text, kind)):
         return Fill(text, default.text)
     moment = _MOMENT.get(kind.name)
-    return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
+    return _moment(text, default.text, kind) if moment is not None and moment.fullmatch(text) else None
 
 
 def is_computed(column: ColumnDefinition) -> bool:
@@ -127,6 +127,15 @@ def _zero(kind: DataType) -> Fill | None:
     if kind.name == "enum" and kind.members:
         return Fill(kind.members[0], "'" + kind.members[0].replace("\\", "\\\\").replace("'", "''") + "'")
     return None
+
+
+def _moment(text: str, sql: str, kind: DataType) -> Fill | None:
+    """Return the value of a DATE, TIME or DATETIME with as many digits of its second as the type has."""
+    digits = kind.arguments[0] if kind.arguments else 0
+    whole, _, fraction = text.partition(".")
+    if fraction[digits:].strip("0"):
+        return None
+    return Fill(f"{whole}.{fraction[:digits]:0<{digits}}" if digits else whole, sql)
 
 
 def _decimal(text: str, kind: DataType) -> Fill | None:

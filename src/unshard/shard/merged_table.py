@@ -294,7 +294,8 @@ class MergedTable(MergedRecord):
                     f" dropped it, or lacked it from the beginning; the target keeps it for {_named(owners, ', ')}"
                 )
             mine, rule = fill_of(column), fill_of(there)
-            if mine is None or rule is None or mine.value != rule.value:
+            same = fill_of(replace(there, default=column.default, nullable=column.nullable))  # in the target's type
+            if mine is None or rule is None or same is None or same.value != rule.value:
                 theirs = rule.text if rule is not None else "no constant"
                 own = mine.text if mine is not None else "no constant"
                 return (
