@@ -7,7 +7,7 @@ from merged_world import NAME, A, B, C, World, behind, columns
 
 from unshard.errors import ShardError
 from unshard.shard.merged_form import from_form, to_form
-from unshard.shard.merged_parts import WaitKind
+from unshard.shard.merged_parts import Wait, WaitKind
 
 AGAIN = "ADD COLUMN IF NOT EXISTS c INT DEFAULT 7, ADD UNIQUE KEY u (v)"
 
@@ -91,6 +91,30 @@ def test_a_statement_that_the_copy_of_one_shard_had() -> None:
 def test_a_statement_that_all_copies_had_is_forgotten() -> None:
     table, text = World(A, B).table, ("ALTER TABLE `all`.`t` ADD UNIQUE KEY u (v)",)
     assert table.with_copied(A, text).with_copied(B, text).shards == table.shards
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "to"),
+    [
+        ("`d` datetime NOT NULL", "MODIFY d DATETIME(6) NOT NULL", "MODIFY d VARCHAR(30) NOT NULL"),
+        ("`d` time NOT NULL", "MODIFY d TIME(3) NOT NULL", "CHANGE d e VARCHAR(30) NOT NULL"),
+        ("`d` bit(8) NOT NULL", "MODIFY d BIT(16) NOT NULL", "MODIFY d VARBINARY(30) NOT NULL"),
+    ],
+)
+def test_a_column_that_is_wider_in_the_target_becomes_another_type(narrow: str, wide: str, to: str) -> None:
+    """The target would make other texts of the rows of B than B itself: a human decides."""
+    world = World(A, B, base=with_lines(narrow))
+    world.alter(A, wide)
+    for shard in (A, B):
+        world.alter(shard, to)
+    waits = world.table.evaluate().waits
+    assert waits[B] == Wait(
+        WaitKind.VALUES, "column d is wider in the target, which would make other values of this shard's old rows"
+    )
+    assert waits[A].kind is WaitKind.BUSY
+    world.table = world.table.force(B)
+    world.settle()
+    assert not world.open
 
 
 def with_lines(*lines: str) -> str:

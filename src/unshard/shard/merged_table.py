@@ -25,7 +25,7 @@ from unshard.shard.merged_parts import (
     names_of,
 )
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
-from unshard.shard.merged_step import is_met_by
+from unshard.shard.merged_step import converts_unlike, is_met_by
 from unshard.shard.same_ddl import but_for_places, same_but_for_places
 
 
@@ -275,7 +275,7 @@ class MergedTable(MergedRecord):
         return MergedChange((shard,), after, rules)
 
     def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
-        """Return why old rows of the shard may have other values in a column that the target has already; else "".
+        """Return why old rows of the shard may have other values than upstream in a column of the target; else "".
 
         What a statement at a barrier computes is no reason, for its source brings that (`MergedShard.old_rows`).
         """
@@ -302,6 +302,9 @@ class MergedTable(MergedRecord):
                     f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
                     " has filled in upstream"
                 )
+        wider = converts_unlike(state.structure, request.after, self.after) if not request.forced else None
+        if wider is not None:
+            return f"column {wider.name} is wider in the target, which would make other values of this shard's old rows"
         return ""
 
 
