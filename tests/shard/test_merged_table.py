@@ -10,7 +10,7 @@ from merged_world import NAME, A, B, C, World, behind, columns, definition, why_
 
 from unshard.errors import ShardError
 from unshard.schema.definition import Dialect
-from unshard.shard.join import IncompatibleError
+from unshard.shard.join import IncompatibleError, unjoined_parts
 from unshard.shard.merged_difference import difference
 from unshard.shard.merged_form import from_form, to_form
 from unshard.shard.merged_parts import MergedChange, StructureRequest, Wait, WaitKind, names_of
@@ -357,3 +357,9 @@ def test_a_rule_stays_when_a_column_gets_a_fraction(kind: str, default: str, val
     assert fill.value == value
     world.alter(B, f"ADD COLUMN c {kind} NOT NULL DEFAULT '{default}'")
     assert not world.open
+
+
+def test_parts_that_are_not_joined_are_named() -> None:
+    more = behind(definition(), "ADD UNIQUE KEY u (v), ADD CONSTRAINT low CHECK (id < 9), COMMENT = 'x'")
+    assert unjoined_parts([definition(), more]) == ["unique keys", "CHECK constraints", "table options"]
+    assert unjoined_parts([more, more]) == []

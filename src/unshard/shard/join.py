@@ -14,7 +14,10 @@
 changed, none where the server may show it with other letters (`shard.shown_text`) |
 | plain key | every plain key that a shard has |
 
-Everything else has to be equal; otherwise `IncompatibleError` says in what the shards differ.
+Other attributes of a column, and plain keys of one name, have to be equal; otherwise `IncompatibleError` says in what
+the shards differ. Other keys, foreign keys, CHECK, partitions and options of the table are not joined
+(`unjoined_parts`): the target has those of the shard that it knew first, until all shards have met a statement that
+changes them.
 
 The *rule* of a column is the value that rows of a shard without it get. It is the value that ADD COLUMN fills in: a
 constant default, NULL, or the zero of the type for NOT NULL. Every shard must have a column that has no rule
@@ -287,6 +290,21 @@ def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
             if not are_equal_keys(there, key):
                 raise IncompatibleError(f"key {key.name} has other columns")
     return found
+
+
+def unjoined_parts(tables: Sequence[TableDefinition]) -> list[str]:
+    """Return the parts of the tables that are not joined and differ, in words. Names of constraints do not count."""
+    parts: dict[str, list[object]] = {
+        "unique keys": [
+            {(key.kind, key.columns, key.parts) for key in table.keys if key.kind is not KeyKind.PLAIN}
+            for table in tables
+        ],
+        "foreign keys": [{replace(key, name="") for key in table.foreign_keys} for table in tables],
+        "CHECK constraints": [{check.expression for check in table.checks} for table in tables],
+        "partitions": [table.partitions for table in tables],
+        "table options": [dict(table.options) for table in tables],
+    }
+    return [name for name, found in parts.items() if any(one != found[0] for one in found)]
 
 
 def joined_structure(
