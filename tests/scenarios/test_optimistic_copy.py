@@ -10,6 +10,7 @@ from support.optimistic_runs import columns, in_step, merged_rows, optimistic
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.task_runs import TaskRun
+from support.waiting import wait_until
 from unshard.errors import UnshardError
 from unshard.load.empty_tables import EmptyTables
 from unshard.model.table import TableName
@@ -82,6 +83,27 @@ def test_shards_are_altered_while_they_are_copied(rig: ShardRig) -> None:
             shards.insert(*shard, 7)
         in_step(run, shards, {"c": 5, "d": None})
         assert merged_rows(shards)[shards.id(*late, 7)]["c"] == 5
+
+
+def test_a_statement_for_all_shards_that_one_copy_has(rig: ShardRig) -> None:
+    """The shard never meets it; the others run it, and wait for nobody else."""
+    shards = optimistic(rig)
+    late, change = shards.shards[1], "ADD UNIQUE KEY u (v, id)"
+    with shards.copied_late(*late, change) as go_on, rig.run(shards) as run:
+        go_on(run)
+        in_step(run, shards)
+        for shard in shards.shards:
+            if shard != late:
+                shards.alter(*shard, change)
+        for shard in shards.shards:
+            shards.insert(*shard, 7)
+        in_step(run, shards)
+        keys = shards.target.query(f"SHOW KEYS FROM {shards.merged} WHERE Key_name = 'u'")
+        assert len(keys) == 2
+        for shard in shards.shards:
+            shards.alter(*shard, "DROP KEY u")
+        in_step(run, shards)
+        wait_until(lambda: not shards.target.query(f"SHOW KEYS FROM {shards.merged} WHERE Key_name = 'u'"), "no key")
 
 
 @pytest.mark.parametrize(

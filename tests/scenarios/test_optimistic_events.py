@@ -69,6 +69,29 @@ def test_a_shard_is_renamed_while_it_is_ahead(rig: ShardRig) -> None:
         in_step(run, shards, {"d": 1})
 
 
+def test_a_shard_is_renamed_while_it_waits(rig: ShardRig) -> None:
+    """It waits with its own statement under both names, and has the columns that it has upstream."""
+    shards = optimistic(rig)
+    first, second, *others = shards.shards
+    change = "CHANGE v w VARCHAR(20) NOT NULL"
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter(*second, "ADD COLUMN e INT DEFAULT 5")
+        shards.insert(*second, 1, e="6")
+        for shard in (first, second):
+            shards.alter(*shard, change)
+        shards.run(second[0], f"INSERT INTO {shards.at(second[1])} VALUES ({shards.id(*second, 2)}, 'held', 7)")
+        shards.run(second[0], f"RENAME TABLE {shards.at(second[1])} TO {shards.at(9)}")
+        shards.run(second[0], f"UPDATE {shards.at(9)} SET e = 8 WHERE id = {shards.id(*second, 2)}")
+        shards.shards[1] = (second[0], 9)
+        run.catch_up()
+        for shard in others:
+            shards.alter(*shard, change)
+        in_step(run, shards, {"e": 5})
+        assert columns(shards) == ["id", "w", "e"]
+        assert merged_rows(shards)[shards.id(*second, 2)]["e"] == 8
+
+
 def test_a_task_that_is_stopped_while_a_shard_waits_goes_on(rig: ShardRig) -> None:
     shards = optimistic(rig)
     *others, last = shards.shards

@@ -56,18 +56,39 @@ class World:
         self.table = MergedTable(NAME)
         self.upstream = {shard: definition(base) for shard in shards}
         self.waiting: dict[ShardId, list[StructureRequest]] = {shard: [] for shard in shards}
+        self.around: dict[str, tuple[TableDefinition, TableDefinition]] = {}
         self.note = note
         self.ran: list[str] = []
         for shard in shards:
             self.table = self.table.register(shard, definition(base), {"id", "v"})
         self.settle()
 
-    def alter(self, shard: ShardId, change: str) -> None:
+    def alter(self, shard: ShardId, change: str, left_out: str = "") -> None:
+        """Alter a shard; an event filter leaves the operations `left_out` of the statement out of the target."""
         before = self.upstream[shard]
         after = behind(before, change)
         text = f"ALTER TABLE `all`.`t` {change}"
-        self.waiting[shard].append(StructureRequest(str(next(_ids)), after, why_barrier(before, change), (text,)))
-        self.upstream[shard] = after
+        request = StructureRequest(str(next(_ids)), after, why_barrier(before, change), (text,))
+        self.upstream[shard] = behind(after, left_out) if left_out else after
+        self.around[request.id] = before, self.upstream[shard]
+        self.waiting[shard].append(request)
+        self.settle()
+
+    def leave_out(self, shard: ShardId, change: str, *, skipped: bool = False) -> None:
+        """Alter a shard that waits for nothing; an event filter, or a human, leaves the statement out of the target."""
+        before = self.upstream[shard]
+        after = self.upstream[shard] = behind(before, change)
+        structure = after if skipped else None
+        self.table = self.table.altered(shard, names_of(before), names_of(after), structure)
+        self.settle()
+
+    def rename(self, old: ShardId, new: ShardId) -> None:
+        """Rename a shard. What it waits with is what both names wait with."""
+        waits = bool(self.waiting[old])
+        self.table = self.table.renamed({old: new}, [old] if waits else [])
+        self.upstream[new], self.waiting[new] = self.upstream[old], list(self.waiting[old])
+        if not waits:
+            del self.upstream[old], self.waiting[old]
         self.settle()
 
     def drop(self, shard: ShardId) -> None:
@@ -83,7 +104,8 @@ class World:
                     if self.table.shards[shard].done == requests[0].id:
                         requests.pop(0)
                     if requests:
-                        self.table = self.table.ask(shard, requests[0])
+                        before, after = self.around[requests[0].id]
+                        self.table = self.table.ask(shard, requests[0], before, names_of(after))
             if self.note:
                 for source in self.table.sources:
                     self.table = self.table.noted(source)
@@ -124,9 +146,8 @@ class World:
                 assert there.nullable or not column.nullable
             source = next(iter(self.table.sources))
             fills = self.table.noted(source).seen[source].fills(names_of(state.structure))
-            own = {column.name.lower() for column in state.structure.columns}
             for column in after.columns:
-                if column.name.lower() not in own:
+                if column.name.lower() not in names_of(state.structure) | self.table.kept:
                     assert column.name.lower() in fills or column.name.lower() in self.table.leaving
                     assert column.nullable or column.default is not None
 

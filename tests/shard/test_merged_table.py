@@ -10,7 +10,7 @@ from merged_world import NAME, A, B, C, World, behind, columns, definition, why_
 
 from unshard.errors import ShardError
 from unshard.schema.definition import Dialect
-from unshard.shard.join import IncompatibleError
+from unshard.shard.join import IncompatibleError, unjoined_parts
 from unshard.shard.merged_difference import difference
 from unshard.shard.merged_form import from_form, to_form
 from unshard.shard.merged_parts import MergedChange, StructureRequest, Wait, WaitKind, names_of
@@ -338,3 +338,28 @@ def test_the_record_is_read_back_as_it_was_written() -> None:
     world.alter(C, "DROP COLUMN v")
     begun = world.table.begun("s1", MergedChange((), definition(), {"c": "'a'"}, dropped=("v",)))
     assert from_form(NAME, json.loads(json.dumps(to_form(begun)))) == begun
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "value"),
+    [
+        ("DATETIME", "2020-01-01 00:00:00", "2020-01-01 00:00:00.000000"),
+        ("TIME", "-01:02:03", "-01:02:03.000000"),
+        ("DATETIME(2)", "2020-01-01 00:00:00.25", "2020-01-01 00:00:00.250000"),
+    ],
+)
+def test_a_rule_stays_when_a_column_gets_a_fraction(kind: str, default: str, value: str) -> None:
+    """Rows of a shard without the column get the value with the digits of the target's type."""
+    world, name = World(A, B), kind.split("(")[0]
+    world.alter(A, f"ADD COLUMN c {kind} NOT NULL DEFAULT '{default}'")
+    world.alter(A, f"MODIFY c {name}(6) NOT NULL DEFAULT '{default}'")
+    _, fill = world.table.noted("s1").seen["s1"].fills(frozenset({"id", "v"}))["c"]
+    assert fill.value == value
+    world.alter(B, f"ADD COLUMN c {kind} NOT NULL DEFAULT '{default}'")
+    assert not world.open
+
+
+def test_parts_that_are_not_joined_are_named() -> None:
+    more = behind(definition(), "ADD UNIQUE KEY u (v), ADD CONSTRAINT low CHECK (id < 9), COMMENT = 'x'")
+    assert unjoined_parts([definition(), more]) == ["unique keys", "CHECK constraints", "table options"]
+    assert unjoined_parts([more, more]) == []

@@ -249,6 +249,14 @@ def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
     assert resync.windows == {ONE: (at(105), at(150)), THREE: (at(155), at(205))}
 
 
+def test_a_renamed_table_waits_with_its_own_statements() -> None:
+    """As in optimistic mode, where each table has its own."""
+    state = group(ONE, TWO).hold(ONE, item(100, ADD_A)).hold(ONE, item(110, ADD_A)).hold(TWO, item(120, ADD_B))
+    state = state.rename({TWO: THREE}, at(150), at(155))
+    assert [one.ddls for one in state.tables[THREE].sequence.items] == [(ADD_B,)]
+    assert state.tables[THREE].held_from == at(155)
+
+
 def test_a_table_renamed_while_it_is_read_again_waits_for_its_old_name() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(205))
     state = state.rename({ONE: THREE}, at(210), at(215))

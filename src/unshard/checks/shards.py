@@ -18,7 +18,7 @@ from unshard.mysql.structure import find_create_statement
 from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.schema.definition import TableDefinition
 from unshard.schema.words import NotUnderstoodError
-from unshard.shard.join import IncompatibleError
+from unshard.shard.join import IncompatibleError, unjoined_parts
 from unshard.shard.merged_parts import ShardId
 from unshard.shard.merged_table import MergedTable
 from unshard.transform.column_mapper import ColumnMapper
@@ -103,6 +103,8 @@ def _joined(target: TableName, group: Group) -> Iterator[Finding]:
             del known[shard]
     if merged.after is not None and not merged.has_equal_shards:
         told = [f"rows of tables without {name} get {value}" for name, value in sorted(merged.rules.items())]
+        if parts := unjoined_parts(list(known.values())):
+            told.append(f"its {', '.join(parts)} are those of the table that is read first")
         text = f"the tables that merge into {target} differ; it gets a structure that takes the rows of all"
         yield Finding("warn", "; ".join([text, *told]), "", ", ".join(map(str, list(known)[:3])), str(target))
 

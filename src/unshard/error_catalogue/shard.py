@@ -171,11 +171,11 @@ SHARD: dict[str, CatalogueEntry] = {
         " left out of the table's rows. To have the table like the other shards, drop it and create it anew after that",
     ),
     "SHARD-046": CatalogueEntry(
-        "this table, which is merged into {target}, waited with an earlier statement when it was dropped, and is made"
-        " again",
+        "this table, which is merged into {target}, waited with an earlier statement when it was dropped or renamed,"
+        " and a table of its name is made again",
         "start the task again, as the wait may be over. If it stops here again, give the command for this table that"
         " `unshard ctl shard-ddl-lock {task_file}` shows under `help`, and start the task again; once for each"
-        " statement that the dropped table waits with",
+        " statement that the earlier table waits with",
     ),
     "SHARD-047": CatalogueEntry(
         "what this statement makes of the structure of {target} is not computed: {why}",

@@ -11,7 +11,7 @@ Every method returns a new group. DESIGN.md has the steps in order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import ShardError, Where
@@ -245,8 +245,12 @@ class ShardingGroup:
             return self._with(table, replace(state, earlier=(*state.earlier, item)))
         return self._with(table, replace(state, passed=(*state.passed, item)))
 
-    def add(self, table: TableName, at: Location, met: int = 0) -> ShardingGroup:
+    def add(
+        self, table: TableName, at: Location, met: int = 0, items: Sequence[DdlItem] | None = None
+    ) -> ShardingGroup:
         """Add a table that was created, with the structure after the first `met` items; `at` is its CREATE's end.
+
+        `items`: those of the table that it was; without them the group's.
 
         Raises ShardError SHARD-002 where it lacks a DDL that it will never meet: one that is reported to the other
         sources, or that an earlier table of its name has met.
@@ -259,7 +263,7 @@ class ShardingGroup:
             where = Where(source=self.source, table=str(table), position=str(at.position))
             values = {"target": str(self.target), "met": met, "needed": max(has, int(self.reported))}
             raise ShardError("SHARD-002", where, "; ".join(self.sequence.statements()), values)
-        copies = tuple(item.at(at) for item in self.sequence.items[has:met])
+        copies = tuple(item.at(at) for item in (self.sequence.items if items is None else items)[has:met])
         sequence = ShardingSequence((*state.sequence.items, *copies))
         return self._with(table, replace(state, sequence=sequence, gone=None, last=None))
 
@@ -286,7 +290,7 @@ class ShardingGroup:
         renamed = replace(renamed, gone=tuple(now))
         for old, new in names.items():
             state = self.tables.get(old, TableState())
-            renamed = renamed.add(new, end, len(state.sequence))
+            renamed = renamed.add(new, end, len(state.sequence), state.sequence.items)
             if state.behind is not None and not state.sequence.items:  # the old name's changes are applied first
                 renamed = renamed._with(new, replace(renamed.tables[new], behind=end, since=end))
         return renamed

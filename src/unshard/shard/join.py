@@ -14,7 +14,10 @@
 changed, none where the server may show it with other letters (`shard.shown_text`) |
 | plain key | every plain key that a shard has |
 
-Everything else has to be equal; otherwise `IncompatibleError` says in what the shards differ.
+Other attributes of a column, and plain keys of one name, have to be equal; otherwise `IncompatibleError` says in what
+the shards differ. Other keys, foreign keys, CHECK, partitions and options of the table are not joined
+(`unjoined_parts`): the target has those of the shard that it knew first, until all shards have met a statement that
+changes them.
 
 The *rule* of a column is the value that rows of a shard without it get. It is the value that ADD COLUMN fills in: a
 constant default, NULL, or the zero of the type for NOT NULL. Every shard must have a column that has no rule
@@ -50,8 +53,8 @@ _FLOATS = frozenset({"float", "double"})
 _LADDERS = (INTEGER_TYPES, CLOB_TYPES, BLOB_TYPES)
 _MOMENT = {
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
-    "time": re.compile(r"-?\d\d:\d\d:\d\d"),
+    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"),
+    "time": re.compile(r"-?\d\d:\d\d:\d\d(\.\d+)?"),
 }
 
 
@@ -91,7 +94,13 @@ def fill_of(column: ColumnDefinition) -> Fill | None:
     if kind.name in _TEXTS or (kind.name in ("enum", "set") and _are_members(text, kind)):
         return Fill(text, default.text)
     moment = _MOMENT.get(kind.name)
-    return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
+    return _moment(text, default.text, kind) if moment is not None and moment.fullmatch(text) else None
+
+
+def is_computed(column: ColumnDefinition) -> bool:
+    """Return whether the server computes the column's values, or those that rows without it get."""
+    computes = column.default is not None and column.default.kind in (DefaultKind.NOW, DefaultKind.EXPRESSION)
+    return computes or column.generated is not None or column.auto_increment
 
 
 def default_of(column: ColumnDefinition) -> Fill | None:
@@ -121,6 +130,15 @@ def _zero(kind: DataType) -> Fill | None:
     if kind.name == "enum" and kind.members:
         return Fill(kind.members[0], "'" + kind.members[0].replace("\\", "\\\\").replace("'", "''") + "'")
     return None
+
+
+def _moment(text: str, sql: str, kind: DataType) -> Fill | None:
+    """Return the value of a DATE, TIME or DATETIME with as many digits of its second as the type has."""
+    digits = kind.arguments[0] if kind.arguments else 0
+    whole, _, fraction = text.partition(".")
+    if fraction[digits:].strip("0"):
+        return None
+    return Fill(f"{whole}.{fraction[:digits]:0<{digits}}" if digits else whole, sql)
 
 
 def _decimal(text: str, kind: DataType) -> Fill | None:
@@ -255,17 +273,38 @@ def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:
     return {key.name.lower(): replace(key, generated=False) for key in table.keys if key.kind is KeyKind.PLAIN}
 
 
+def are_equal_keys(one: KeyDefinition, other: KeyDefinition) -> bool:
+    """Return whether two plain keys of one name are over the same parts of columns, and have the same options."""
+    first, second = (
+        [(part.prefix, part.descending, part.expression.lower()) for part in key.parts] for key in (one, other)
+    )
+    return (one.columns, one.options, first) == (other.columns, other.options, second)
+
+
 def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
     """Return the plain keys of all tables, by name. Raises IncompatibleError where two of one name differ."""
     found: dict[str, KeyDefinition] = {}
     for table in tables:
         for name, key in plain_keys(table).items():
             there = found.setdefault(name, key)
-            if (there.columns, there.options) != (key.columns, key.options) or [
-                (part.prefix, part.descending, part.expression.lower()) for part in there.parts
-            ] != [(part.prefix, part.descending, part.expression.lower()) for part in key.parts]:
+            if not are_equal_keys(there, key):
                 raise IncompatibleError(f"key {key.name} has other columns")
     return found
+
+
+def unjoined_parts(tables: Sequence[TableDefinition]) -> list[str]:
+    """Return the parts of the tables that are not joined and differ, in words. Names of constraints do not count."""
+    parts: dict[str, list[object]] = {
+        "unique keys": [
+            {(key.kind, key.columns, key.parts) for key in table.keys if key.kind is not KeyKind.PLAIN}
+            for table in tables
+        ],
+        "foreign keys": [{replace(key, name="") for key in table.foreign_keys} for table in tables],
+        "CHECK constraints": [{check.expression for check in table.checks} for table in tables],
+        "partitions": [table.partitions for table in tables],
+        "table options": [dict(table.options) for table in tables],
+    }
+    return [name for name, found in parts.items() if any(one != found[0] for one in found)]
 
 
 def joined_structure(

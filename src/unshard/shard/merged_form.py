@@ -1,11 +1,12 @@
 """A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product.
 
-`old_rows` and `fitted` are missing in records of earlier versions.
+`old_rows`, `fitted`, `kept` and `copied` are missing in records of earlier versions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -63,6 +64,8 @@ def to_form(merged: MergedTable) -> Form:
             "done": state.done,
             "old_rows": state.old_rows.value,
             "fitted": state.fitted,
+            "kept": sorted(state.kept),
+            "copied": [list(ddls) for ddls in state.copied],
             "request": _request_form(state.request, number(state.request.after)) if state.request else None,
         }
         for shard, state in sorted(merged.shards.items())
@@ -83,6 +86,7 @@ def to_form(merged: MergedTable) -> Form:
         "after": number(merged.after),
         "rules": dict(merged.rules),
         "leaving": dict(merged.leaving),
+        "kept": sorted(merged.kept),
         "structure_version": merged.version,
         "seen": seen,
         "runner": {
@@ -122,9 +126,11 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
                 asked["since"],
                 asked["forced"],
                 asked.get("fitted", False),
+                frozenset(asked.get("kept", ())),
             )
-        left = OldRows(one.get("old_rows", "")), one.get("fitted", False)
+        left = OldRows(one.get("old_rows", "")), one.get("fitted", False), frozenset(one.get("kept", ()))
         state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"], *left)
+        state = replace(state, copied=tuple(map(tuple, one.get("copied", ()))))
         shards[ShardId(one["source"], name_of(one["table"]))] = state
     seen = {
         source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))
@@ -138,8 +144,18 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
         change = MergedChange(ids, structure(runs["after"]), runs["rules"], runs["barrier"], dropped, old_rows)
         runner = Runner(runs["source"], change, runs["begun"])
     after = structure(form["after"]) if form["after"] is not None else None
-    version = form["structure_version"]
-    return MergedTable(target, shards, after, form["rules"], form["leaving"], version, seen, runner, dialect)
+    return MergedTable(
+        target,
+        shards,
+        after,
+        form["rules"],
+        form["leaving"],
+        form["structure_version"],
+        seen,
+        runner,
+        dialect,
+        kept=frozenset(form.get("kept", ())),
+    )
 
 
 def _request_form(request: StructureRequest, after: int | None) -> Form:
@@ -151,4 +167,5 @@ def _request_form(request: StructureRequest, after: int | None) -> Form:
         "since": request.since,
         "forced": request.forced,
         "fitted": request.fitted,
+        "kept": sorted(request.kept),
     }

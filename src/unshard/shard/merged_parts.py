@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from unshard.model.table import TableName
 from unshard.schema.definition import ColumnDefinition, TableDefinition
 from unshard.shard.join import Fill, default_of, fill_of
+from unshard.shard.same_ddl import same_but_for_places
 from unshard.shard.sequence import Form
 
 
@@ -46,6 +47,7 @@ class StructureRequest:
         since: when the shard met the statement, in ISO 8601.
         forced: a human accepts that old rows of the shard may have other values in a new column.
         fitted: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
+        kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
     """
 
     id: str
@@ -55,6 +57,12 @@ class StructureRequest:
     since: str = ""
     forced: bool = False
     fitted: bool = False
+    kept: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns, in lower case, that the shard has after the statement."""
+        return names_of(self.after) - self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,9 @@ class MergedShard:
         done: the id of the last request that came into force.
         old_rows: the values that the last request left in older rows, until their source has written its own values.
         fitted: `structure` is not the shard's own structure, but one that the target can take.
+        kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
+            `structure` may have them.
+        copied: the statements that the shard's copy had already, each with the target's names; it never meets them.
     """
 
     structure: TableDefinition
@@ -76,6 +87,22 @@ class MergedShard:
     done: str = ""
     old_rows: OldRows = OldRows.SAME
     fitted: bool = False
+    kept: frozenset[str] = frozenset()
+    copied: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns of `structure`, in lower case, that the shard has."""
+        return names_of(self.structure) - self.kept
+
+    def has_copied(self, ddls: Sequence[str]) -> bool:
+        """Return whether the shard's copy had this DDL already."""
+        return any(same_but_for_places(one, ddls) for one in self.copied)
+
+    def without_copied(self, met: Collection[Sequence[str]]) -> MergedShard:
+        """Return the shard without the record that its copy had these DDL."""
+        left = tuple(one for one in self.copied if not any(same_but_for_places(one, ddls) for ddls in met))
+        return replace(self, copied=left)
 
 
 @dataclass(frozen=True, slots=True)

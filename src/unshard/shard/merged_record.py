@@ -8,18 +8,20 @@
 | target structure | the join of all shards (`shard.join`); what the target has, in the dialect of a source |
 | rule | the value that rows of a shard get in a column which the shard lacks |
 | leaving column | one that no shard has any more; it is dropped when no source writes it any more |
+| kept column | one that a shard has dropped by a statement that was left out of the target; it is never leaving |
 
 `shard.merged_table` decides by the record what is changed next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 from unshard.model.table import TableName
-from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.definition import Dialect, KeyKind, TableDefinition
+from unshard.shard.carried import carried
 from unshard.shard.forced import fitted
 from unshard.shard.join import IncompatibleError, joined_structure
 from unshard.shard.merged_parts import (
@@ -49,6 +51,7 @@ class MergedRecord:
         dialect: the dialect in which the structures are written.
         silent: the sources of the task that have not declared their tables; not stored in the record, but read with it.
         declared: the tables that the remaining sources have declared for this target; read with the record, too.
+        kept: the kept columns of the target, in lower case.
     """
 
     target: TableName
@@ -62,6 +65,7 @@ class MergedRecord:
     dialect: Dialect = Dialect.MARIADB
     silent: frozenset[str] = frozenset()
     declared: frozenset[ShardId] = frozenset()
+    kept: frozenset[str] = frozenset()
 
     @property
     def sources(self) -> frozenset[str]:
@@ -103,7 +107,8 @@ class MergedRecord:
         """
         if self.after is None:
             return self._to({shard: MergedShard(structure)}, structure, {})
-        shards = {**self.shards, shard: MergedShard(structure)}
+        made = self._with_kept(structure)
+        shards = {**self.shards, shard: replace(made, dropped=made.kept)}
         self._target(shards)
         known = names_of(self.after)
         more = [one for one in structure.columns if one.name.lower() in there and one.name.lower() not in known]
@@ -119,10 +124,19 @@ class MergedRecord:
 
         Raises IncompatibleError where no structure takes its rows and those of the others.
         """
-        shards = {**self.shards, shard: MergedShard(structure)}
         if self.after is None:
-            return self._to(shards, structure, {})
+            return self._to({**self.shards, shard: MergedShard(structure)}, structure, {})
+        shards = {**self.shards, shard: self._with_kept(structure)}
         return self._to(shards, *self._target(shards))
+
+    def with_copied(self, shard: ShardId, ddls: Sequence[str]) -> Self:
+        """Record that the shard's copy had a DDL which others may meet; not where all copies had it."""
+        state = self.shards.get(shard)
+        if state is None or state.has_copied(ddls):
+            return self
+        if all(one.has_copied(ddls) for other, one in self.shards.items() if other != shard):
+            return replace(self, shards={name: one.without_copied([ddls]) for name, one in self.shards.items()})
+        return replace(self, shards={**self.shards, shard: replace(state, copied=(*state.copied, tuple(ddls)))})
 
     def created(self, shard: ShardId, structure: TableDefinition, *, fits: bool = True) -> Self:
         """Add a shard that is a new table. It has no rows, so it has dropped none of the columns it lacks.
@@ -135,7 +149,7 @@ class MergedRecord:
         if not fits:
             structure, is_fitted = self._joining(shard, structure)
             return self._to({**self.shards, shard: MergedShard(structure, fitted=is_fitted)}, self.after, self.rules)
-        shards = {**self.shards, shard: MergedShard(structure)}
+        shards = {**self.shards, shard: self._with_kept(structure)}
         _, rules = self._target(shards)
         return self._to(shards, self.after, rules)
 
@@ -161,33 +175,71 @@ class MergedRecord:
             return replace(self, shards=shards, seen=seen)
         return replace(self, seen=seen)._to(shards, self.after, self.rules)
 
-    def ask(self, shard: ShardId, request: StructureRequest) -> Self:
+    def ask(
+        self,
+        shard: ShardId,
+        request: StructureRequest,
+        before: TableDefinition | None = None,
+        own: frozenset[str] | None = None,
+    ) -> Self:
         """Add the shard's request. The target has all of the shard's changes before it. May be repeated.
+
+        `before` is the table's structure upstream before the statement, where it may be another one than that in force;
+        `own` are the columns that the table upstream has behind it, where it is not that of `after`.
 
         One that a human has forced before it is asked for gets the structure that joins with the other shards'.
         """
         state = self.shards[shard]
         if state.done == request.id:
             return self
+        own = names_of(request.after) if own is None else own
+        if before is not None and not state.fitted:
+            request = replace(request, after=carried(state.structure, before, request.after))
+        left = names_of(state.structure) if request.forced else frozenset()
+        request = replace(request, kept=(state.kept | names_of(request.after) | left) - own)
         if (state.fitted or request.forced) and not request.barrier:
             request = self._fitted(shard, request)
         return replace(self, shards={**self.shards, shard: replace(state, request=request)})
 
-    def altered(self, shard: ShardId, structure: TableDefinition, *, skipped: bool) -> Self:
-        """Give the shard another structure, by a statement that is left out of the target.
+    def altered(
+        self,
+        shard: ShardId,
+        before: Collection[str],
+        own: Collection[str],
+        structure: TableDefinition | None = None,
+    ) -> Self:
+        """Record a statement that is left out of the target; `before` and `own` are the table's columns around it.
 
-        Where a human has `skipped` it and it does not join with the other shards', the shard gets one that does
-        (`shard.forced`). That may lack columns, whose values are then left out too. A statement that an event filter
-        leaves out is not so treated: the sync stops at the first row that does not fit.
+        The target changes nothing because of it. So the structure in force stays, and the target keeps columns that the
+        shard has dropped; the sync stops at the first row that does not fit. `structure` is that of a table whose
+        statement a human has skipped: the target takes its rows as far as it can, so the shard gets the structure that
+        joins with the other shards' (`shard.forced`). That may lack columns, whose values are then left out too.
         """
         assert self.after is not None
-        structure, is_fitted = self._joining(shard, structure) if skipped else (structure, False)
-        state = replace(self._behind(shard, structure, ""), fitted=is_fitted)
+        state = self.shards[shard]
+        kept = (state.kept | (set(before) - set(own))) - (set(own) - set(before))
+        is_fitted, after = state.fitted, state.structure
+        if structure is not None:
+            plain = (key for key in after.keys if key.kind is KeyKind.PLAIN)
+            rest = (key for key in structure.keys if key.kind is not KeyKind.PLAIN)
+            after, is_fitted = self._joining(shard, replace(structure, keys=(*rest, *plain)))
+        state = replace(self._behind(shard, after, "", kept & names_of(self.after)), fitted=is_fitted)
         return self._to({**self.shards, shard: state}, self.after, self.rules)
 
-    def renamed(self, names: Mapping[ShardId, ShardId]) -> Self:
-        """Rename shards, each from its old id to its new one."""
-        return replace(self, shards={names.get(one, one): state for one, state in self.shards.items()})
+    def renamed(self, names: Mapping[ShardId, ShardId], waiting: Collection[ShardId] = ()) -> Self:
+        """Rename shards, each from its old id to its new one.
+
+        One of `waiting` has changes under its old name that wait with the same request. It stays until these are in the
+        target, beside the shard of the new name.
+        """
+        shards = {names.get(one, one): state for one, state in self.shards.items()}
+        stay = {one: state for one, state in self.shards.items() if one in names and one in waiting}
+        named = replace(self, shards={**shards, **stay})
+        if self.runner is None:
+            return named
+        change = self.runner.change
+        both = (*(names.get(one, one) for one in change.shards), *(one for one in change.shards if one in stay))
+        return replace(named, runner=replace(self.runner, change=replace(change, shards=both)))
 
     def noted(self, source: str) -> Self:
         """Record that the source writes by the columns of this version from now on."""
@@ -217,15 +269,17 @@ class MergedRecord:
 
     def done(self, change: MergedChange) -> Self:
         """Record that the target has the change."""
-        shards = dict(self.shards)
+        shards, met = dict(self.shards), set[tuple[str, ...]]()
         for shard in change.shards:
             request = shards[shard].request if shard in shards else None  # its source may have been taken out
             if request is not None:
-                behind = self._behind(shard, request.after, request.id)
+                behind = self._behind(shard, request.after, request.id, request.kept)
                 shards[shard] = replace(behind, old_rows=change.old_rows, fitted=request.fitted)
+                met.add(request.ddls)
         for shard, state in shards.items():
-            kept = state.dropped & names_of(change.after)
-            shards[shard] = replace(state, dropped=kept)
+            there = names_of(change.after)
+            state = state.without_copied(met) if state.copied and met else state
+            shards[shard] = replace(state, dropped=state.dropped & there, kept=state.kept & there)
         leaving = {name: since for name, since in self.leaving.items() if name not in change.dropped}
         return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
 
@@ -244,10 +298,17 @@ class MergedRecord:
             return fitted(structure, self.after, others), True
         return structure, False
 
-    def _behind(self, shard: ShardId, structure: TableDefinition, done: str) -> MergedShard:
+    def _with_kept(self, structure: TableDefinition) -> MergedShard:
+        """Return a new shard of this structure, which lacks kept columns as others do."""
+        assert self.after is not None
+        lacking = self.kept - names_of(structure)
+        more = [column for column in self.after.columns if column.name.lower() in lacking]
+        return MergedShard(replace(structure, columns=(*structure.columns, *more)), kept=lacking)
+
+    def _behind(self, shard: ShardId, structure: TableDefinition, done: str, kept: frozenset[str]) -> MergedShard:
         state = self.shards[shard]
-        gone = (names_of(state.structure) - names_of(structure)) | (state.dropped - names_of(structure))
-        return MergedShard(structure, gone, None, done)
+        gone = (state.names | state.dropped) - (names_of(structure) - kept)
+        return MergedShard(structure, gone, None, done, kept=kept, copied=state.copied)
 
     def _target(self, shards: Mapping[ShardId, MergedShard]) -> tuple[TableDefinition, dict[str, str]]:
         """Return the target structure for these shards, and the rules. Raises IncompatibleError."""
@@ -256,12 +317,15 @@ class MergedRecord:
     def _to(self, shards: Mapping[ShardId, MergedShard], after: TableDefinition, rules: Mapping[str, str]) -> Self:
         """Return the record with this target structure; the leaving columns and the version follow from it."""
         had = {name for state in shards.values() for name in names_of(state.structure)}
-        gone = names_of(after) - had
+        kept = self.kept.union(*(state.kept for state in shards.values())) & names_of(after)
+        kept = kept.difference(frozenset.intersection(*(state.names for state in shards.values())) if shards else ())
+        gone = names_of(after) - had - kept
         leaving = {name: self.leaving.get(name, self.version + 1) for name in gone}
         same_columns = self.after is not None and columns_of(after) == columns_of(self.after)
         moved = not (same_columns and dict(rules) == dict(self.rules) and leaving == dict(self.leaving))
         version = self.version + 1 if moved else self.version
-        return replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version)
+        record = replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version)
+        return replace(record, kept=kept)
 
 
 def distinct(shards: Mapping[ShardId, MergedShard]) -> list[TableDefinition]:

@@ -29,8 +29,11 @@ from unshard.schema.operations import (
     SetDefault,
     SetOptions,
 )
-from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys, takes_alike
+from unshard.shard.join import IncompatibleError, are_equal_keys, fill_of, joined_column, plain_keys, takes_alike
 from unshard.shard.shown_text import uncertain_part
+
+_OF_WIDTH = frozenset({"bit", "datetime", "time", "timestamp"})
+"""Types whose values are other ones in another type where the column is wider."""
 
 
 def barrier_of(before: TableDefinition, after: TableDefinition, operations: Sequence[Operation]) -> str:
@@ -60,6 +63,28 @@ def is_met_by(structure: TableDefinition, before: TableDefinition, after: TableD
     changed = [new for old, new in pairs if old is not None and not takes_alike(old, new)]
     own = [(structure.column(column.name), column) for column in changed]
     return bool(own) and all(there is not None and takes_alike(there, column) for there, column in own)
+
+
+def converts_unlike(own: TableDefinition, after: TableDefinition, there: TableDefinition) -> ColumnDefinition | None:
+    """Return the first column from which the target would make other values than a shard; None if there is none.
+
+    `own` leads to `after` by the shard's statement. A moment has more digits as a text, and bits have more bytes, where
+    the column that `there` is in the target is wider than the shard's.
+    """
+    lost, made = ([one for one in a.columns if b.column(one.name) is None] for a, b in ((own, after), (after, own)))
+    new_name = {lost[0].name: made[0].name} if len(lost) == len(made) == 1 else {}
+    for column in own.columns:
+        becomes, wide = after.column(new_name.get(column.name, column.name)), there.column(column.name)
+        if (
+            becomes is None
+            or wide is None
+            or column.type.name not in _OF_WIDTH
+            or becomes.type.name == column.type.name
+        ):
+            continue
+        if (wide.type.name, wide.type.arguments) != (column.type.name, column.type.arguments):
+            return column
+    return None
 
 
 def _barrier(before: TableDefinition, after: TableDefinition, operation: Operation) -> str:
@@ -136,6 +161,6 @@ def _rest(before: TableDefinition, after: TableDefinition) -> str:
         return "it changes unique keys, constraints, partitions or options"
     for name, key in plain_keys(after).items():
         there = plain_keys(before).get(name)
-        if there is not None and there.columns != key.columns:
-            return f"it changes the columns of key {key.name}"
+        if there is not None and not are_equal_keys(there, key):
+            return f"it changes key {key.name}"
     return ""

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.schema.definition import TableDefinition
-from unshard.shard.join import IncompatibleError, fill_of, joined_structure
+from unshard.shard.join import IncompatibleError, fill_of, is_computed, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
     MergedDecision,
-    MergedShard,
     OldRows,
     ShardId,
     StructureRequest,
@@ -26,7 +25,7 @@ from unshard.shard.merged_parts import (
     names_of,
 )
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
-from unshard.shard.merged_step import is_met_by
+from unshard.shard.merged_step import converts_unlike, is_met_by
 from unshard.shard.same_ddl import but_for_places, same_but_for_places
 
 
@@ -50,7 +49,7 @@ class MergedTable(MergedRecord):
     def _misfit(self, shard: ShardId, structure: TableDefinition) -> str:
         assert self.after is not None
         try:
-            after, _ = self._target({**self.shards, shard: MergedShard(structure)})
+            after, _ = self._target({**self.shards, shard: self._with_kept(structure)})
         except IncompatibleError as error:
             return str(error)
         added = sorted(names_of(after) - names_of(self.after))
@@ -86,14 +85,19 @@ class MergedTable(MergedRecord):
         """
         state = self.shards.get(shard)
         request = state.request if state is not None else None
-        if state is None or request is None or self.runs(shard) or (request.barrier and not skip):
+        if state is None or request is None or self.runs(shard) or not (skip or self._takes_values(shard, request)):
             raise _not_forced(shard, self.target)
         forced = replace(request, forced=True)
         if skip:
-            forced = replace(self._fitted(shard, forced), barrier="")
-        if not isinstance(self._admitted(shard, forced), MergedChange):
+            left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
+            forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
+        if not forced.barrier and not isinstance(self._admitted(shard, forced), MergedChange):
             raise _not_forced(shard, self.target)
         return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
+
+    def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
+        """Return whether the request may be in force where a human accepts other values in old rows."""
+        return not request.barrier or (not request.forced and bool(self._other_values(shard, request)))
 
     def at_barrier(self, decision: MergedDecision, after: TableDefinition | None) -> MergedChange:
         """Return the change of a barrier; `after` is the target structure after the statement of all shards.
@@ -137,13 +141,15 @@ class MergedTable(MergedRecord):
                 changes.append(found)
             else:
                 waits[shard] = found
+        if self._is_stuck(asked, barred, waits):
+            at_barrier, barred, waits = tuple(asked), frozenset(asked), {}
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
         alone = self._alone(at_barrier)
         others = tuple(sorted(barred.difference(alone)))
         for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
-            waits |= dict.fromkeys(shards, wait) if wait is not None else {}
+            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards)
         ready = alone or others
         return MergedDecision(tuple(changes), waits, ready if ready and ready[0] not in waits else ())
 
@@ -177,6 +183,21 @@ class MergedTable(MergedRecord):
         """
         return bool(request.barrier) or (self.is_of_one_shard and not request.forced)
 
+    def _is_stuck(
+        self, asked: Mapping[ShardId, StructureRequest], barred: frozenset[ShardId], waits: Mapping[ShardId, Wait]
+    ) -> bool:
+        """Return whether all shards have met one statement that no shard can have alone, for lack of a join.
+
+        It is run as that of a barrier then.
+        """
+        stuck = [shard for shard, wait in waits.items() if wait.kind is WaitKind.STRUCTURES]
+        if not stuck or len(stuck) + len(barred) < len(self.shards):
+            return False
+        first = next(iter(asked.values())).ddls
+        return bool(first) and all(
+            not request.forced and same_but_for_places(request.ddls, first) for request in asked.values()
+        )
+
     def _settling(self) -> list[MergedChange]:
         """Return the change that the join needs without a request: a shard came or went, or all have a column."""
         assert self.after is not None
@@ -197,7 +218,8 @@ class MergedTable(MergedRecord):
         if self.awaited:
             return self._unready()
         requests = list(map(self._request, at_barrier))
-        if missing := sorted(self.shards.keys() - set(at_barrier)):
+        others = self.shards.keys() - set(at_barrier)
+        if missing := sorted(one for one in others if not self.shards[one].has_copied(requests[0].ddls)):
             cannot = [why for shard in missing if (why := self._cannot(shard, at_barrier[0], requests[0]))]
             if cannot:
                 return Wait(WaitKind.CANNOT, _named(cannot, "; "))
@@ -208,6 +230,14 @@ class MergedTable(MergedRecord):
                 why = f"{shard} has met {'; '.join(request.ddls)}, and {at_barrier[0]} {first}"
                 return Wait(WaitKind.STATEMENTS, why)
         return self._unready()
+
+    def _valued(self, at_barrier: tuple[ShardId, ...]) -> dict[ShardId, Wait]:
+        """Return the waits of a barrier that all have met, where old rows would have other values than upstream."""
+        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one)))}
+        if not found:
+            return {}
+        others = Wait(WaitKind.BUSY, f"values in old rows of {_named(list(map(str, found)), ', ')} are decided first")
+        return {one: Wait(WaitKind.VALUES, found[one]) if one in found else others for one in at_barrier}
 
     def _unready(self) -> Wait | None:
         """Return why no statement of a barrier can run now, whichever shards have met it; None if one can."""
@@ -221,8 +251,8 @@ class MergedTable(MergedRecord):
     def _cannot(self, shard: ShardId, other: ShardId, request: StructureRequest) -> str:
         """Return why a shard can't meet the statement that another one has met; "" if nothing tells that it can't."""
         state = self.shards[shard]
-        own = names_of(state.request.after if state.request is not None else state.structure)
-        before, after = names_of(self.shards[other].structure), names_of(request.after)
+        own = state.request.names if state.request is not None else state.names
+        before, after = self.shards[other].names, request.names
         lacks, has = sorted(before - after - own), sorted((after - before) & own)
         parts = [f"has no column {', '.join(lacks)}"] if lacks else []
         parts += [f"has column {', '.join(has)} already"] if has else []
@@ -232,35 +262,50 @@ class MergedTable(MergedRecord):
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
-        had, has = names_of(state.structure), names_of(request.after)
-        for name in sorted(has - had):
-            column, there = request.after.column(name), self.after.column(name)
-            assert column is not None
-            if name in self.leaving:
-                return Wait(WaitKind.BUSY, f"column {name} is dropped first")
-            if there is None or request.forced:
-                continue
-            if name in state.dropped:
-                owners = sorted(str(one) for one, other in self.shards.items() if name in names_of(other.structure))
-                return Wait(
-                    WaitKind.VALUES,
-                    f"rows of this shard may have other values in column {name} of the target, for the shard has"
-                    f" dropped it, or lacked it from the beginning; the target keeps it for {', '.join(owners[:10])}",
-                )
-            mine, rule = fill_of(column), fill_of(there)
-            if mine is None or rule is None or mine.value != rule.value:
-                theirs = rule.text if rule is not None else "no constant"
-                own = mine.text if mine is not None else "no constant"
-                return Wait(
-                    WaitKind.VALUES,
-                    f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
-                    " has filled in upstream",
-                )
+        if leaving := sorted((request.names - state.names) & self.leaving.keys()):
+            return Wait(WaitKind.BUSY, f"column {leaving[0]} is dropped first")
+        if other := self._other_values(shard, request):
+            return Wait(WaitKind.VALUES, other)
         try:
-            after, rules = self._target({**self.shards, shard: self._behind(shard, request.after, request.id)})
+            after, rules = self._target(
+                {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
+            )
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
         return MergedChange((shard,), after, rules)
+
+    def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
+        """Return why old rows of the shard may have other values than upstream in a column of the target; else "".
+
+        What a statement at a barrier computes is no reason, for its source brings that (`MergedShard.old_rows`).
+        """
+        state = self.shards[shard]
+        assert self.after is not None
+        for name in sorted(request.names - state.names) if not request.forced else ():
+            column, there = request.after.column(name), self.after.column(name)
+            assert column is not None
+            if there is None or (request.barrier and is_computed(column)):
+                continue
+            if name in state.dropped:
+                owners = sorted(str(one) for one, other in self.shards.items() if name in other.names)
+                owners = owners or ["a statement that was left out"]
+                return (
+                    f"rows of this shard may have other values in column {name} of the target, for the shard has"
+                    f" dropped it, or lacked it from the beginning; the target keeps it for {_named(owners, ', ')}"
+                )
+            mine, rule = fill_of(column), fill_of(there)
+            same = fill_of(replace(there, default=column.default, nullable=column.nullable))  # in the target's type
+            if mine is None or rule is None or same is None or same.value != rule.value:
+                theirs = rule.text if rule is not None else "no constant"
+                own = mine.text if mine is not None else "no constant"
+                return (
+                    f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
+                    " has filled in upstream"
+                )
+        wider = converts_unlike(state.structure, request.after, self.after) if not request.forced else None
+        if wider is not None:
+            return f"column {wider.name} is wider in the target, which would make other values of this shard's old rows"
+        return ""
 
 
 def _not_forced(shard: ShardId, target: TableName) -> ShardError:

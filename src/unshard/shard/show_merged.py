@@ -85,7 +85,7 @@ def what_ends(task: str, merged: MergedTable, shard: ShardId, wait: Wait, files:
             )
         case WaitKind.VALUES:
             command = _unlock(task, shard, merged, "exec", files)
-            return f"`{command}` gives the shard the column; then set it in its old rows as the source has it"
+            return f"`{command}` lets the shard have it; then set the column in its old rows as the source has it"
 
 
 def _start(merged: MergedTable) -> str:

@@ -29,6 +29,7 @@ from typing import Any
 from unshard.crash_point import reach
 from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate
+from unshard.ddl.in_snapshot import left_to_run
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import StatementRules
@@ -187,7 +188,7 @@ class MergedChanges:
         item = next(iter(items.values()))
         after, why = None, ""
         try:
-            after = self._behind(merged, statements_of(item))
+            after = self._behind(merged, self._left_to_run(merged, item))
         except NotUnderstoodError as error:
             why = str(error)
         try:
@@ -208,6 +209,15 @@ class MergedChanges:
             made = evaluate(one.ddl, _only(table), lambda _: None, merged.dialect).get(merged.target)
             table = made if made is not None else table
         return self.groups.definition(table, Where(self.store.source, str(merged.target)))
+
+    def _left_to_run(self, merged: MergedTable, item: DdlItem) -> list[RoutedDdl]:
+        """Return an item's statements; without operations whose outcome the load has brought, where a copy had them."""
+        met = list(statements_of(item))
+        if not any(state.has_copied(item.ddls) for state in merged.shards.values()):
+            return met
+        there = self.store.on_target(lambda c: read_table(c, merged.target))
+        left = [(one, left_to_run((one.ddl,), there)) for one in met] if there is not None else []
+        return [replace(one, ddl=ddl) for one, ddls in left for ddl in ddls] if there is not None else met
 
     def _own_items(self, target: TableName, change: MergedChange | tuple[ShardId, ...]) -> dict[TableName, DdlItem]:
         """Return the statements of the change as shards of this source have met them, by shard."""
@@ -265,7 +275,7 @@ class MergedChanges:
         assert merged.after is not None
         if change.barrier:
             item = next(iter(items.values()))
-            return [replace(one, ddl=without_ignore(one.ddl)) for one in statements_of(item)]
+            return [replace(one, ddl=without_ignore(one.ddl)) for one in self._left_to_run(merged, item)]
         where = Where(self.store.source, str(merged.target), _place(items, at)[0] if items else None)
         try:
             text = difference(merged.target, merged.after, change.after, merged.dialect, self._there(merged.target))

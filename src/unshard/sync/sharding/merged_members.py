@@ -59,7 +59,9 @@ class MergedMembers(ShardingGroups):
             return (), upstream
         shard = merged.shards.get(ShardId(self.store.source, upstream.name))
         own = frozenset(column.name.lower() for column in upstream.columns)
-        counted = names_of(shard.structure) if shard is not None and shard.fitted else own
+        counted = own | (shard.kept & names_of(shard.structure)) if shard is not None else own
+        if shard is not None and shard.fitted:
+            counted = names_of(shard.structure)
         left_out, absent = own - counted, counted - own
         lacking = columns.absent(absent) | columns.fills(counted)
         known = {column.name.lower(): column for column in there.columns}

@@ -33,7 +33,7 @@ from unshard.crash_point import reach
 from unshard.errors import ShardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
-from unshard.model.table import TableName
+from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect
 from unshard.shard.group import ShardingGroup
 from unshard.shard.merged_form import structure_of
@@ -169,15 +169,24 @@ class OptimisticGroups(MergedMembers):
         state = merged.shards.get(shard) if merged is not None else None
         if merged is None or state is None:
             return None
-        request = request_of(item, self.dialect)
-        request = replace(request, after=self.in_words_of(merged, request.after))
-        if state.done == request.id:
-            return ReleaseTable(group, name)
-        if state.request is None or state.request.id != request.id:  # what is asked already may be forced by now
+        asked = item.payload["request"]["id"]
+        if state.done == asked:
+            return None if precedes_waiting(group, name) else ReleaseTable(group, name)
+        if state.request is None or state.request.id != asked:  # what is asked already may be forced by now
             reach("merged-ask-before")
-            self.step(group.target, lambda one: one.ask(shard, request) if shard in one.shards else one)
+            self.step(group.target, lambda one: self.asked(one, shard, item) if shard in one.shards else one)
             reach("merged-ask-after")
         return None
+
+    def asked(self, merged: MergedTable, shard: ShardId, item: DdlItem) -> MergedTable:
+        """Return the record with the request that the item of a shard holds."""
+        request = request_of(item, self.dialect)
+        request = replace(request, after=self.in_words_of(merged, request.after))
+        table, own = item.payload["before"], item.payload["request"].get("own")
+        where = Where(shard.source, str(shard.table), str(item.begin.position))
+        before = self.definition(Table.from_dict(table), where) if table is not None else None
+        before = self.in_words_of(merged, before) if before is not None else None
+        return merged.ask(shard, request, before, frozenset(own) if own is not None else None)
 
     def _decided(self, group: ShardingGroup, operators: Sequence[Operator]) -> OperateRequest | StopAtConflict | None:
         """Return what a human or the strict mode has decided about a statement that a table of the group waits with."""
@@ -222,7 +231,7 @@ class OptimisticGroups(MergedMembers):
                 return change
         return decision if any(shard.source == source for shard in decision.barrier) else None
 
-    def wait_of(self, shard: ShardId, request: StructureRequest) -> Wait | None:
+    def wait_of(self, shard: ShardId, item: DdlItem) -> Wait | None:
         """Return why a statement that the shard is about to meet would not be in force at once; None if it would."""
         self.load()
         merged = self.merged.get(self.rules.route(shard.table))
@@ -231,7 +240,7 @@ class OptimisticGroups(MergedMembers):
             return None
         if state is not None and not state.idle:
             return Wait(WaitKind.BUSY, "the table waits with an earlier statement")
-        return merged.ask(shard, request).evaluate().waits.get(shard)
+        return self.asked(merged, shard, item).evaluate().waits.get(shard)
 
     def release(self, step: ReleaseTable, at: Location) -> Also:
         """Release the table: the target has its request. Returns what writes the group."""
@@ -264,9 +273,22 @@ class OptimisticGroups(MergedMembers):
         logger("sync", source=self.store.source).warning("a shard waits with its statement", **words)
 
 
-def request_payload(after: str, barrier: str) -> dict[str, Any]:
-    """Build what an item's payload holds of a new request; `after` is the stored text of the structure."""
-    return {"id": secrets.token_hex(8), "after": after, "barrier": barrier}
+def precedes_waiting(group: ShardingGroup, name: TableName) -> bool:
+    """Return whether a release would write changes of a renamed table before those that wait under its old name."""
+    first, *rest = group.tables[name].sequence.items
+    if rest and rest[0].begin == first.end:  # the table has no changes between the two
+        return False
+    return any(
+        one.became == name and group.tables[one.name].sequence.items for one in group.gone if one.name in group.tables
+    )
+
+
+def request_payload(after: str, barrier: str, own: Iterable[str]) -> dict[str, Any]:
+    """Build what an item's payload holds of a new request; `after` is the stored text of the structure.
+
+    `own` are the columns that the table upstream has behind the statement, in lower case.
+    """
+    return {"id": secrets.token_hex(8), "after": after, "barrier": barrier, "own": sorted(own)}
 
 
 def request_of(item: DdlItem, dialect: Dialect) -> StructureRequest:

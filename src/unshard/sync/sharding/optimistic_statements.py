@@ -8,7 +8,9 @@ The module handles what each statement does to its shard, and the change of the 
 | CREATE TABLE | run where the target has no such table | is registered; refused where the target can't take its rows |
 | CREATE TABLE LIKE a shard that waits | the same | waits with the same statements |
 | CREATE TABLE that `binlog skip` leaves out | what its rows need, as far as it goes | is registered |
-| another one that is left out, on an existing table | nothing | has its new structure, once it waits no more |
+| another one that is left out, on an existing table | nothing; it keeps columns that the shard has dropped | \
+keeps the structure in force for it |
+| the same, by `binlog skip` | what its rows need, as far as it goes | has its new structure, once it waits no more |
 | any other | as in pessimistic mode | as there |
 
 `sync/sharding/merged_changes.py` makes the change of the merged table.
@@ -16,7 +18,8 @@ The module handles what each statement does to its shard, and the change of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +41,7 @@ from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import DdlItem, ShardingSequence
 from unshard.sync.checkpoint.store import Also
-from unshard.sync.sharding.optimistic import OperateRequest, OptimisticGroups, request_of, request_payload
+from unshard.sync.sharding.optimistic import OperateRequest, OptimisticGroups, request_payload
 from unshard.sync.sharding.owner import item_payload, operator_pieces, statements_of
 from unshard.sync.sharding.statements import Met, ShardedStatements
 from unshard.sync.source_log.reader import LoggedDdl
@@ -55,14 +58,15 @@ class OptimisticStatements(ShardedStatements):
         """Make the table wait after the statement until the target takes its rows. Returns what writes the group.
 
         A statement that the table's copy has (`copied`) does not wait: the shard was registered with the structure
-        after it. Raises ShardError SHARD-041 for a structure that is not understood, SHARD-044 in strict mode for a
-        statement that would wait, SHARD-038 as `ShardingGroups.refuse_connected`.
+        after it, and others need not wait for it to meet the statement. Raises ShardError SHARD-041 for a structure
+        that is not understood, SHARD-044 in strict mode for a statement that would wait, SHARD-038 as
+        `ShardingGroups.refuse_connected`.
         """
         groups, table = self._merged_groups, met.table
         where = Where(groups.store.source, str(table), str(work.begin))
         target, shard = groups.rules.route(table), ShardId(groups.store.source, table)
         if copied is not None:
-            return groups.put()
+            return self._copied(target, shard, [one.ddl.text for one in met.statements])
         group = groups.keeper.group(target)
         groups.refuse_connected(target, work.begin)
         before = groups.structure(table)
@@ -70,8 +74,8 @@ class OptimisticStatements(ShardedStatements):
         after, barrier = self._asked(met.pieces, before, met.after, where)
         stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
         item = DdlItem(Location(work.begin, at.gtid), work.end, (), {}, stamp)
-        item = self._asking(item, before, met.statements, after, barrier, where)
-        wait = groups.wait_of(shard, request_of(item, groups.dialect))
+        item = self._asking(item, before, met.statements, after, barrier, where, own=_names(met.after))
+        wait = groups.wait_of(shard, item)
         if wait is not None and wait.is_conflict and groups.strict:
             raise groups.refused(where, item.ddls, target, wait)
         if wait is not None:
@@ -79,12 +83,32 @@ class OptimisticStatements(ShardedStatements):
         groups.look_now()
         return groups.put(group.hold(table, item))
 
+    def _copied(self, target: TableName, shard: ShardId, ddls: Sequence[str]) -> Also:
+        save, meta = self._merged_groups.put(), self._merged_groups.store.meta
+
+        def write(cursor: Any) -> None:
+            save(cursor)
+            move_merged(cursor, meta, target, lambda merged: merged.with_copied(shard, ddls))
+
+        return write
+
     def _asking(
-        self, item: DdlItem, before: Table, met: Sequence[RoutedDdl], after: Table, barrier: str, where: Where
+        self,
+        item: DdlItem,
+        before: Table,
+        met: Sequence[RoutedDdl],
+        after: Table,
+        barrier: str,
+        where: Where,
+        *,
+        own: Iterable[str],
     ) -> DdlItem:
-        """Return the item with these statements, and the request that they are for the merged table."""
+        """Return the item with these statements, and the request that they are for the merged table.
+
+        `own` are the columns that the table upstream has behind them.
+        """
         groups = self._merged_groups
-        asked = request_payload(structure_text(groups.definition(after, where), groups.dialect), barrier)
+        asked = request_payload(structure_text(groups.definition(after, where), groups.dialect), barrier, own)
         payload = {**item_payload(before, met), "request": asked}
         return replace(item, ddls=tuple(one.ddl.text for one in met), payload=payload)
 
@@ -107,7 +131,7 @@ class OptimisticStatements(ShardedStatements):
             sequence = ShardingSequence((item, *state.sequence.items[1:]))
             group = replace(group, tables={**group.tables, step.table: replace(state, sequence=sequence)})
             note = "; ".join(item.ddls)
-        request, save = request_of(item, groups.dialect), groups.put(group)
+        save = groups.put(group)
         skips, late = step.operator.op is OperatorKind.SKIP, [False]
 
         def decide(merged: MergedTable) -> MergedTable:
@@ -115,7 +139,7 @@ class OptimisticStatements(ShardedStatements):
             late[0] = state is None or state.done == asked_id or merged.runs(shard)
             if late[0]:
                 return merged
-            asked = merged.ask(shard, request)
+            asked = groups.asked(merged, shard, item)
             return asked.force(shard, skip=True) if skips else asked
 
         def write(cursor: Any) -> None:
@@ -146,7 +170,8 @@ class OptimisticStatements(ShardedStatements):
         except NotUnderstoodError as error:
             values = {"target": str(self.groups.rules.route(table)), "why": str(error)}
             raise ShardError("SHARD-047", where, "; ".join(operator.sqls)[:500], values) from error
-        return self._asking(item, before, [*given, *own], after, barrier, where)
+        names = item.payload["request"].get("own", _names(after))
+        return self._asking(item, before, [*given, *own], after, barrier, where, own=names)
 
     def _asked(self, found: Sequence[AlterOperation], before: Table, after: Table, where: Where) -> tuple[Table, str]:
         """Return the structure that the shard asks for, and why it needs a barrier (empty: it needs none)."""
@@ -175,7 +200,7 @@ class OptimisticStatements(ShardedStatements):
         """Do as in pessimistic mode, and change the shards, their structures and names in the merged table.
 
         Raises ShardError SHARD-045 for a new table whose rows the target can't take, SHARD-046 for a table that waits
-        and is made again.
+        and is made again, or whose name another table gets.
         """
         groups = self._merged_groups
         source, route, allows = groups.store.source, groups.rules.route, groups.rules.allows
@@ -186,6 +211,9 @@ class OptimisticStatements(ShardedStatements):
             if allows(old) and allows(new) and route(old) == route(new):
                 renamed.setdefault(route(old), {})[ShardId(source, old)] = ShardId(source, new)
         stays = {shard.table for names in renamed.values() for shard in names.values()}
+        for name in sorted(filter(self._waits, stays)):
+            raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
+        waiting = {old for names in renamed.values() for old in names if self._waits(old.table)}
         made = {*passing.made, *passing.renamed.values()} - stays
         found: dict[TableName, list[tuple[ShardId, Table]]] = {}
         for name, table in passing.changes.items():
@@ -200,6 +228,7 @@ class OptimisticStatements(ShardedStatements):
                     raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
                 continue  # `_with_passed` lets it wait with this statement too
             found.setdefault(route(name), []).append((shard, table))
+        known = {shard.table: groups.structure(shard.table) for tables in found.values() for shard, _ in tables}
         also = ShardedStatements.pass_by(self, passing)
         groups.look_now()
         if not renamed and not found:
@@ -211,7 +240,7 @@ class OptimisticStatements(ShardedStatements):
             for target in found.keys() | renamed.keys():
 
                 def step(merged: MergedTable, target: TableName = target) -> MergedTable:
-                    merged = merged.renamed(renamed.get(target, {}))
+                    merged = merged.renamed(renamed.get(target, {}), waiting)
                     for shard, table in found.get(target, ()):
                         model = passing.models.get(shard.table)
                         if model is not None and self._is_model(merged, model):
@@ -219,7 +248,8 @@ class OptimisticStatements(ShardedStatements):
                         elif shard.table in made:
                             merged = self._with_new(merged, shard, table, where, skipped=passing.skipped)
                         elif shard in merged.shards:
-                            merged = self._altered(merged, shard, table, where, skipped=passing.skipped)
+                            before = known[shard.table]
+                            merged = self._altered(merged, shard, before, table, where, skipped=passing.skipped)
                     return merged
 
                 try:
@@ -231,13 +261,14 @@ class OptimisticStatements(ShardedStatements):
         return write
 
     def _altered(
-        self, merged: MergedTable, shard: ShardId, table: Table, where: Where, *, skipped: bool
+        self, merged: MergedTable, shard: ShardId, before: Table | None, table: Table, where: Where, *, skipped: bool
     ) -> MergedTable:
-        """Give the shard its structure behind a statement that is left out; the one before, if it is not understood."""
-        try:
-            return merged.altered(shard, self._merged_groups.definition(table, where), skipped=skipped)
-        except ShardError:
-            return merged
+        """Record a statement that is left out; a structure behind it that is not understood is not in force."""
+        groups, structure = self._merged_groups, None
+        if skipped:
+            with suppress(ShardError):
+                structure = groups.in_words_of(merged, groups.definition(table, where))
+        return merged.altered(shard, _names(before or table), _names(table), structure)
 
     def _with_new(
         self, merged: MergedTable, shard: ShardId, table: Table, where: Where, *, skipped: bool
@@ -279,10 +310,11 @@ class OptimisticStatements(ShardedStatements):
         if group.tables[after.name].idle:
             return group.pass_by(after.name, item)
         where = Where(groups.store.source, str(after.name), str(item.begin.position))
+        asks, own = after if skipped else before, _names(after)
         try:
-            item = self._asking(item, before, (), after, "", where)
+            item = self._asking(item, before, (), asks, "", where, own=own)
         except ShardError:  # it is not understood
-            item = self._asking(item, before, (), before, "", where)
+            item = self._asking(item, before, (), before, "", where, own=own)
         request = {**item.payload["request"], "skipped": skipped}
         return group.hold(after.name, replace(item, payload={**item.payload, "request": request}))
 
@@ -293,6 +325,10 @@ class OptimisticStatements(ShardedStatements):
     def _merged_groups(self) -> OptimisticGroups:
         assert isinstance(self.groups, OptimisticGroups)
         return self.groups
+
+
+def _names(table: Table) -> frozenset[str]:
+    return frozenset(column.name.lower() for column in table.columns)
 
 
 def _no_schema(_: str) -> str | None:
