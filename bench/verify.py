@@ -27,11 +27,11 @@ from unshard.compare.sides import TableWish, sides_of
 from unshard.config.subtask import SubtaskConfig, ValidatorSettings
 from unshard.model.position import Position
 from unshard.mysql.endpoint import to_endpoint
+from unshard.source.local_time import utc_of
 from unshard.spark.jobs import run_tasks
 from unshard.spark.lazy import started
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.build import build_subtask
-from unshard.worker.source_clock import utc_of
 
 _SCHEMA, _SHARDS, _INTO = "bench", 8, "merged"
 RUNS = 4

@@ -54,6 +54,11 @@ def test_all_problems_of_a_file_come_together_in_its_order() -> None:
         ({"name": "x" * 39}, f"name: '{'x' * 39}' is refused; write at most 38 characters"),
         ({"name": "a😀"}, "name: 'a😀' is refused; tables are named by it, and their names can't have characters"),
         ({"name": "a/b"}, "name: 'a/b' is refused; it names folders and tables; write it without slashes"),
+        (
+            {"name": "50%off"},
+            "name: '50%off' is refused; the task's own tables in the target are named by it; write it",
+        ),
+        ({"meta_schema": "a%b"}, "meta-schema: 'a%b' is refused; the task's own tables in the target are named by it"),
         ({"task_mode": "ful"}, "write one of 'full', 'incremental', 'all', 'dump' or 'load' (did you mean `full`?)"),
         ({"clean_dump_file": "maybe"}, "clean-dump-file: 'maybe' is refused; write true or false"),
         ({"routes": ["a"]}, "routes: write a mapping: keys and values, indented below it"),

@@ -36,7 +36,7 @@ from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig, TaskConfig
 from unshard.errors import ClusterError, UnshardError
-from unshard.master.beginning import parse_time
+from unshard.master.beginning import TimedStart, parse_time
 from unshard.master.service import Master
 from unshard.master.status import process_error
 from unshard.master.store import Store
@@ -328,9 +328,8 @@ class Rig:
         self._happen()
         return self.report
 
-    def _at_time(self, config: SubtaskConfig, time: str, forgets: bool) -> MetaConfig:
-        parse_time(time)
-        return MetaConfig(binlog_name="bin.000007", binlog_pos=4)
+    def _at_time(self, config: SubtaskConfig, time: str, forgets: bool) -> TimedStart:
+        return TimedStart(MetaConfig(binlog_name="bin.000007", binlog_pos=4), parse_time(time))
 
     def _happen(self) -> None:
         act, self.meanwhile = self.meanwhile, None

@@ -41,6 +41,27 @@ def test_a_password_in_any_form_of_yaml(key: None, form: str, next_key: str) -> 
     assert (database.secret(), database.port) == ("a b", 3306)
 
 
+@pytest.mark.parametrize(
+    ("user", "password", "read"),
+    [
+        ("*p", "&p a b", ("a b", "a b")),
+        ("&u a b", "*u", ("a b", "a b")),
+        ('&u "a\\n\'b"', "*u", ("a\n'b", "a\n'b")),
+        ("*p", "&p 123", ("123", "123")),
+        ("u", "&p a b", ("u", "a b")),
+    ],
+)
+def test_a_password_that_an_anchor_shares(key: None, user: str, password: str, read: tuple[str, str]) -> None:
+    pairs = [f"  user: {user}\n", f"  password: {password}  # the same\n"]
+    text = f"source-id: a\nfrom:\n  host: h\n  port: 3306\n{''.join(pairs if '&' in user else reversed(pairs))}"
+    stored = kept(text)
+    assert kept(stored) == stored
+    database = parse_source(stored).database
+    assert (database.user, database.secret()) == read
+    assert database.password not in text, "it is stored encrypted"
+    assert "  # the same" in stored
+
+
 def test_without_a_key_nothing_changes() -> None:
     assert kept(source_text("a")) == source_text("a")
 

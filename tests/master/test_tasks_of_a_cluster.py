@@ -35,7 +35,6 @@ from unshard.api.verbs import (
 from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
 from unshard.master import records
-from unshard.master.beginning import parse_time
 from unshard.master.state import SubtaskRow, TaskRow
 
 
@@ -319,7 +318,11 @@ def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
         rig.master.check_task(CheckTask(task=task_text("t", "a"), start_time="2026-01-02 03:04:05"))
     assert caught.value.code == "CLUSTER-016", "a check tells what a start would"
     text = task_text("t", "a").replace("task-mode: all", "task-mode: incremental")
-    assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05"))["result"]
+    begins = "a begins at bin.000007:4, its first transaction from 2026-01-02 03:04:05 UTC on"
+    checked = rig.master.check_task(CheckTask(task=text, start_time="2026-01-02 03:04:05"))
+    assert checked["msg"].splitlines()[1:] == [begins]
+    started = rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05"))
+    assert (started["result"], started["msg"]) == (True, begins)
     assert worker.order is not None
     assert worker.order.subtasks[0].config["start"]["binlog-name"] == "bin.000007"
     rig.master.stop_task(StopTask(name="t"))
@@ -329,12 +332,6 @@ def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
     assert not rig.forgotten, "a start that is refused drops nothing"
     assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05", remove_meta=True))["result"]
     assert rig.forgotten == ["t"]
-
-
-def test_times_are_in_utc_where_they_name_no_zone() -> None:
-    assert parse_time("2026-01-02 03:04:05") == parse_time("2026-01-02T05:04:05+02:00")
-    with pytest.raises(ClusterError):
-        parse_time("yesterday")
 
 
 def test_every_verb_has_its_method(rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""A local time of the source's zone in UTC, asked of the source itself."""
+"""A local time of the source's zone in UTC, asked of the source itself; a start time without a zone is one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from unshard.config.files import parse_source, parse_task
+from unshard.config.subtask import SubtaskConfig, plan_subtask
+from unshard.errors import ClusterError
+from unshard.master.beginning import at_time
+from unshard.source.local_time import utc_of
 from unshard.testing.mariadb_server import MariadbServer
-from unshard.worker.source_clock import utc_of
 
 pytestmark = pytest.mark.server
 
@@ -47,3 +51,45 @@ def server() -> Iterator[MariadbServer]:
 def test_a_local_time(server: MariadbServer, zone: str, local: str, utc: str | None) -> None:
     server.run(f"SET GLOBAL time_zone = '{zone}'")
     assert utc_of(server.endpoint, local) == utc
+
+
+def subtask(server: MariadbServer) -> SubtaskConfig:
+    login = f"{{host: 127.0.0.1, port: {server.port}, user: root}}"
+    task = parse_task(
+        "name: t\ntask-mode: incremental\n"
+        f"target-database: {login}\nmysql-instances: [{{source-id: s, block-allow-list: all}}]\n"
+        "block-allow-list: {all: {do-dbs: [shop]}}\n"
+    )
+    return plan_subtask(task, parse_source(f"source-id: s\nfrom: {login}\n"))
+
+
+def test_a_start_time_without_a_zone_is_the_source_s_own(server: MariadbServer) -> None:
+    """The source writes at 04:00 UTC, which is noon there, and again at noon UTC: its noon comes first."""
+    server.run("SET GLOBAL time_zone = '+08:00'", "CREATE DATABASE shop", "CREATE TABLE shop.t (id INT PRIMARY KEY)")
+    places = {}
+    for number, utc in enumerate(("2037-05-01 04:00:00", "2037-05-01 12:00:00")):
+        ((_, places[utc], *_),) = server.query("SHOW MASTER STATUS")
+        server.run(
+            f"SET time_zone = '+00:00', timestamp = UNIX_TIMESTAMP('{utc}')", f"INSERT INTO shop.t VALUES ({number})"
+        )
+    found = {
+        time: at_time(subtask(server), time, True)
+        for time in (
+            "2037-05-01 12:00:00",
+            "2037-05-01 12:00:00.7",
+            "2037-05-01T12:00:00+08:00",
+            "2037-05-01T04:00:00Z",
+            "2037-05-01T12:00:00Z",
+        )
+    }
+    *noon, at_utc = ((one.meta.binlog_pos, f"{one.utc:%Y-%m-%d %H:%M:%S}") for one in found.values())
+    assert noon == [(places["2037-05-01 04:00:00"], "2037-05-01 04:00:00")] * 4
+    assert at_utc == (places["2037-05-01 12:00:00"], "2037-05-01 12:00:00")
+
+
+def test_a_start_time_that_the_source_has_twice_is_refused_without_a_zone(server: MariadbServer) -> None:
+    server.run("SET GLOBAL time_zone = 'Here'")
+    with pytest.raises(ClusterError, match="write it with its zone") as caught:
+        at_time(subtask(server), "2024-10-27 02:30:00", True)
+    assert (caught.value.code, caught.value.where.source) == ("CLUSTER-016", "s")
+    assert f"{at_time(subtask(server), '2024-10-27T02:30:00+02:00', True).utc:%H:%M}" == "00:30"

@@ -53,8 +53,9 @@ class CheckTask(Request):
 class StartTask(Request):
     """Check a task and start it on its sources, either on all or on none.
 
-    `start_time`: `YYYY-MM-DD HH:MM:SS` or RFC 3339. `reset`: `do` undoes the effects of the task's earlier attempt on
-    the target before the start; `show` only lists them, line by line, in the answer's `reset`.
+    `start_time`: `YYYY-MM-DD HH:MM:SS` in the time zone of each source, or RFC 3339 with its zone; `msg` of the answer
+    names the binlog position found for it in each source, and its time in UTC. `reset`: `do` undoes the effects of the
+    task's earlier attempt on the target before the start; `show` only lists them by lines in the answer's `reset`.
     """
 
     verb = "start-task"

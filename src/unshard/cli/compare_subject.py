@@ -27,12 +27,12 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
 from unshard.run_tasks import RunTasks
+from unshard.source.local_time import utc_of
 from unshard.source.read_only import held_sources
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import Session, slots
 from unshard.target.meta import MetaTables
 from unshard.transform.source_rules import TableFilter
-from unshard.worker.source_clock import utc_of
 
 _TIMES = 3
 """Comparisons of a table that changes meanwhile, for example by a statement that comes to the target."""

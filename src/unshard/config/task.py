@@ -302,7 +302,12 @@ class TaskConfig(Section):
             raise ValueError("it names folders and tables; write it without slashes, and no blank or dot at its ends")
         if max(name) > "\uffff":
             raise ValueError("tables are named by it, and their names can't have characters beyond U+FFFF")
-        return name
+        return _without_percent(name)
+
+    @field_validator("meta_schema")
+    @classmethod
+    def _meta_schema(cls, name: str) -> str:
+        return _without_percent(name)
 
     @field_validator("mysql_instances")
     @classmethod
@@ -348,3 +353,13 @@ class TaskConfig(Section):
                 if instance.validator_config_name and self.validators[instance.validator_config_name].mode != "none"
             ]
         return tuple(found)
+
+
+def _without_percent(name: str) -> str:
+    """Return a part of the names of the task's own tables in the target. Raises ValueError.
+
+    The driver formats statements that have parameters with `%`, the names in them included.
+    """
+    if "%" in name:
+        raise ValueError("the task's own tables in the target are named by it; write it without %")
+    return name

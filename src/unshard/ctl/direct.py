@@ -19,7 +19,7 @@ from unshard.config.files import TaskFiles, read_files
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.ctl.words import source_files
-from unshard.master.beginning import at_time, start_of
+from unshard.master.beginning import at_time, starts_of, with_starts
 from unshard.operate.binlog import answer_binlog
 from unshard.operate.binlog_schema import answer_schema
 from unshard.operate.locks import answer_locks, answer_unlock
@@ -40,9 +40,8 @@ def answer_check(task: TaskConfig, configs: Sequence[SubtaskConfig], request: Ch
 
 def check(files: TaskFiles, request: CheckTask) -> dict[str, Any]:
     """As `answer_check`. Raises ClusterError CLUSTER-016."""
-    for one in files.subtasks:
-        start_of(one, request.start_time, at_time)
-    return answer_check(files.task, files.subtasks, request)
+    starts = starts_of(files.subtasks, request.start_time, at_time)
+    return with_starts(answer_check(files.task, files.subtasks, request), starts)
 
 
 def binlog(task: str, source_words: Sequence[str], request: Binlog) -> dict[str, Any]:

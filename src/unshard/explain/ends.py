@@ -23,13 +23,13 @@ from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
 from unshard.shard.merged_table import MergedTable
+from unshard.source.local_time import utc_of
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.sync.statements.reader import SourceTraits
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import load_records
 from unshard.target.sharding import load_merged
 from unshard.transform.source_rules import SourceRules
-from unshard.worker.source_clock import utc_of
 from unshard.worker.source_traits import read_traits
 
 Name = TypeVar("Name")

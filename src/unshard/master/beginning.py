@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event, Timer
 
+from unshard.api.verbs import Answer
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig
 from unshard.errors import ClusterError, TargetError, Where
-from unshard.mysql.connection import session
+from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
+from unshard.source.local_time import utc_of
 from unshard.source.position_at import position_at
 from unshard.target.fence import wait_for_earlier_ddl
 from unshard.target.forget import forget_task
@@ -24,9 +27,24 @@ from unshard.target.sharding import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
 Reset = Callable[[Sequence[SubtaskConfig], bool], tuple[str, ...]]
-AtTime = Callable[[SubtaskConfig, str, bool], MetaConfig]
 Leave = Callable[[SubtaskConfig, Sequence[str]], object]
 PATIENCE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStart:
+    """The start point that was found for a start time: `meta`, the first transaction from `utc` on."""
+
+    meta: MetaConfig
+    utc: datetime
+
+    def told(self, source: str) -> str:
+        """Return a line that names the start point and its time, for the answer."""
+        place = f"{self.meta.binlog_name}:{self.meta.binlog_pos}"
+        return f"{source} begins at {place}, its first transaction from {self.utc:%Y-%m-%d %H:%M:%S} UTC on"
+
+
+AtTime = Callable[[SubtaskConfig, str, bool], TimedStart]
 
 
 def forget(config: SubtaskConfig) -> tuple[str, ...]:
@@ -82,23 +100,41 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
         timer.cancel()
 
 
-def at_time(config: SubtaskConfig, time: str, forgets: bool = False) -> MetaConfig:
-    """Return the position of the first transaction from that time on.
+def at_time(config: SubtaskConfig, time: str, forgets: bool = False) -> TimedStart:
+    """Return the position of the first transaction from that time on. `time`: as `utc_in` takes it.
 
     Raises ClusterError CLUSTER-016 where there is none, or the target has a checkpoint: beginning elsewhere would apply
     changes twice or leave some out. `forgets`: what the target has on record is dropped before the task begins.
     """
     where = Where(config.source_id)
-    moment = parse_time(time)
+    endpoint = to_endpoint(config.source.database)
+    utc = utc_in(endpoint, time, where)
     if not forgets:
         _refuse_checkpoint(config)
-    endpoint = to_endpoint(config.source.database)
     with session(endpoint, "source") as connection:
         server = identify(connection)
-        found = position_at(endpoint, connection, server, moment.timestamp())
+        found = position_at(endpoint, connection, server, utc.timestamp())
         if found is None:
-            raise ClusterError("CLUSTER-016", where, f"no transaction in the binlog is as late as {time}")
-    return MetaConfig(binlog_name=found.file, binlog_pos=found.offset)
+            cause = f"no transaction in the binlog is as late as {time} ({utc:%Y-%m-%d %H:%M:%S} UTC)"
+            raise ClusterError("CLUSTER-016", where, cause)
+    return TimedStart(MetaConfig(binlog_name=found.file, binlog_pos=found.offset), utc)
+
+
+def utc_in(endpoint: Endpoint, text: str, where: Where) -> datetime:
+    """Return a start time in UTC, without its fraction of a second, which no event of a binlog has.
+
+    A time without a zone is in the source's own time zone, as in DM: in its `@@global.time_zone` and that zone's rules
+    at that time. Raises ClusterError CLUSTER-016 for one that is no moment there or several, as when clocks are set
+    forth or back.
+    """
+    moment = parse_time(text).replace(microsecond=0)
+    if moment.tzinfo is not None:
+        return moment.astimezone(UTC)
+    found = utc_of(endpoint, moment.isoformat(" "))
+    if found is None:
+        cause = f"start-time {text} is no moment in the time zone of the source, or several: write it with its zone"
+        raise ClusterError("CLUSTER-016", where, f"{cause}, as 2026-10-25T02:30:00+02:00")
+    return datetime.fromisoformat(found).replace(tzinfo=UTC)
 
 
 def _refuse_checkpoint(config: SubtaskConfig) -> None:
@@ -109,24 +145,35 @@ def _refuse_checkpoint(config: SubtaskConfig) -> None:
         raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
 
 
-def start_of(config: SubtaskConfig, time: str, at_time: AtTime, *, forgets: bool = False) -> str:
-    """Return the start point of a task for a start time, as JSON; "" for the one in its file. Raises as `at_time`."""
-    if not time:
-        return ""
-    if config.mode != "incremental":
-        cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
-        raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
-    return at_time(config, time, forgets).model_dump_json(by_alias=True)
+def starts_of(
+    configs: Iterable[SubtaskConfig], time: str, at_time: AtTime, *, forgets: bool = False
+) -> dict[str, TimedStart]:
+    """Return the start point of each source for a start time; none without one: a task begins as its file says.
+
+    Raises as `at_time`, and CLUSTER-016 for a task that is not incremental.
+    """
+    found = {}
+    for config in configs if time else ():
+        if config.mode != "incremental":
+            cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
+            raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
+        found[config.source_id] = at_time(config, time, forgets)
+    return found
+
+
+def with_starts(answer: Answer, starts: Mapping[str, TimedStart]) -> Answer:
+    """Return the answer with a line in `msg` for each start point that was found for a start time."""
+    lines = (start.told(source) for source, start in starts.items())
+    return {**answer, "msg": "\n".join(filter(None, (answer["msg"].rstrip(), *lines)))} if starts else answer
 
 
 def parse_time(text: str, of: str = "start-time") -> datetime:
-    """Parse `YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
+    """Parse `YYYY-MM-DD HH:MM:SS`, which names no zone, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
 
     `of`: the name of the option, for the error.
     """
     try:
-        found = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError:
-        cause = f"{of} takes 'YYYY-MM-DD HH:MM:SS' in UTC, or RFC 3339 with a zone, not {text!r}"
+        cause = f"{of} takes 'YYYY-MM-DD HH:MM:SS', or RFC 3339 with a zone, not {text!r}"
         raise ClusterError("CLUSTER-016", cause=cause) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -5,40 +5,69 @@ A file is stored with its passwords encrypted where this process has a key; all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
 from unshard.config.secret import HIDDEN, sealed
 from unshard.errors import ClusterError
 
+_TEXT = "tag:yaml.org,2002:str"
+
 
 def kept(text: str) -> str:
-    """Return the YAML text of a task or source, comments and all, with its passwords in the stored form."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    assert node is not None, "the text is a file that was read"
-    places = {(one.start_mark.index, one.end_mark.index): one.value for one in _passwords(node, []) if one.value}
-    for (begin, end), value in sorted(places.items(), reverse=True):
-        new, end = sealed(value), begin + len(text[begin:end].rstrip())  # a block scalar ends at the next key
-        if new != value:
-            text = f"{text[:begin]}'{new}'{text[end:]}"
+    """Return the YAML text of a task or source, comments and all, with its passwords in the stored form.
+
+    A YAML alias of a password that loses its anchor by this becomes what it stands for.
+    """
+    loader = _Scalars(text)
+    loader.get_single_node()
+    found = loader.found
+    stored = {one.begin: sealed(one.node.value) for one in found if one.of_password and one.node.value}
+    changed = {one.begin for one in found if stored.get(one.begin, one.node.value) != one.node.value}
+    lost = {id(one.node) for one in found if one.begin in changed and not one.alias}
+    for one in sorted(found, key=lambda one: one.begin, reverse=True):
+        if one.begin in changed or (one.alias and id(one.node) in lost):
+            new = f"'{stored[one.begin]}'" if one.begin in changed else _literal(one.node)
+            end = one.begin + len(text[one.begin : one.end].rstrip())  # a block scalar ends at the next key
+            text = f"{text[: one.begin]}{new}{text[end:]}"
     return text
 
 
-def _passwords(node: yaml.Node, seen: list[yaml.Node]) -> Iterator[yaml.ScalarNode]:
-    """Yield the values of keys `password`; those that YAML aliases share, once."""
-    if any(node is one for one in seen):
-        return
-    seen.append(node)
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _passwords(item, seen)
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(value, yaml.ScalarNode) and isinstance(key, yaml.ScalarNode) and key.value == "password":
-                yield value
-            else:
-                yield from _passwords(value, seen)
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """A place in a text where a scalar stands, by itself (`node`, which an anchor may name) or by an alias of it."""
+
+    begin: int
+    end: int
+    node: yaml.ScalarNode
+    of_password: bool
+    alias: bool
+
+
+class _Scalars(yaml.SafeLoader):
+    """A loader that notes the place of each scalar and of each alias of one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.found: list[_Scalar] = []
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose the next node; `index` is the key's node where a value of a mapping is composed."""
+        event = self.peek_event()
+        node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode):
+            of_password = isinstance(index, yaml.ScalarNode) and index.value == "password"
+            begin, end = event.start_mark.index, event.end_mark.index
+            self.found.append(_Scalar(begin, end, node, of_password, isinstance(event, yaml.AliasEvent)))
+        return node
+
+
+def _literal(node: yaml.ScalarNode) -> str:
+    """Return a scalar in YAML on one line: a text in double quotes, a number or the like plain."""
+    return json.dumps(node.value, ensure_ascii=False) if node.tag == _TEXT else str(node.value)
 
 
 def with_kept_password(draft: str, stored: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from unshard.api.heartbeat import PurgeWish
 from unshard.api.status import Stage
@@ -65,7 +66,7 @@ class Relays:
         """Delete relay files that nobody needs. Raises ClusterError CLUSTER-008, 016, 099."""
         if not (request.filename or request.time):
             raise ClusterError("CLUSTER-016", cause="purge-relay wants a file's name or a time")
-        time = parse_time(request.time, "time").timestamp() if request.time else 0
+        time = _utc(request.time).timestamp() if request.time else 0
         wish = PurgeWish(before=request.filename, sub_dir=request.sub_dir, time=time)
         state = self._cluster.state
         for name in request.sources:
@@ -119,6 +120,12 @@ class Relays:
         except UnshardError as error:
             return of_source(source, bound.worker if bound is not None else "", str(error), good=False)
         return of_source(source, bound.worker, told)
+
+
+def _utc(text: str) -> datetime:
+    """Return the time of a purge; without a zone it is in UTC."""
+    found = parse_time(text, "time")
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 KEPT_FOR_TASKS = "it runs while a task reads it: start-relay keeps it also without one"

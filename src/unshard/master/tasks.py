@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from secrets import token_hex
@@ -17,7 +17,7 @@ from unshard.config.files import parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, ConfigError, Where
-from unshard.master.beginning import AtTime, Forget, Reset, at_time, forget, reset, start_of
+from unshard.master.beginning import AtTime, Forget, Reset, TimedStart, at_time, forget, reset, starts_of, with_starts
 from unshard.master.cluster import Cluster
 from unshard.master.orders import attempt_name, same_login, source_config, subtask_config, task_config
 from unshard.master.passwords import kept
@@ -59,9 +59,9 @@ class Tasks:
         unknown = sorted(set(request.also).difference(opt_in_names()))
         if unknown:
             raise ClusterError("CLUSTER-016", cause=f"--also takes {', '.join(opt_in_names())}, not {unknown[0]}")
-        for config in configs:
-            start_of(config, request.start_time, self._at_time)
-        return self._check(task, configs, request.also, ()).to_dict(request.err_cnt, request.warn_cnt)
+        starts = starts_of(configs, request.start_time, self._at_time)
+        report = self._check(task, configs, request.also, ())
+        return with_starts(report.to_dict(request.err_cnt, request.warn_cnt), starts)
 
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
         """Start a task on all of its sources, or those named; on none where one of them can't start.
@@ -74,8 +74,9 @@ class Tasks:
         with self._alone(task.name):
             state = self._cluster.state
             configs = plan(state, task, request.sources)
-            self._cluster.hear([config.source_id for config in configs])
-            self._refuse(state, task, request, [config.source_id for config in configs])
+            names = [config.source_id for config in configs]
+            self._cluster.hear(names)
+            self._refuse(state, task, request, names)
             if request.reset == "show":
                 return plain(reset=self._reset(plan(state, task, ()), True))
             told = ""
@@ -91,10 +92,10 @@ class Tasks:
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
             with self._cluster.change() as writing:
-                refuse_changed(state, writing.state, task.name, starts)
+                refuse_changed(state, writing.state, task.name, names)
                 _refuse_twin(writing.state, task.name)
                 first = writing.first_revision
-                rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, start) for name, start in starts.items()]
+                rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, _stored(starts, name)) for name in names]
                 if task.name not in state.tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
                 if _forgets(request):
@@ -102,7 +103,8 @@ class Tasks:
                 for row in rows:
                     writing.put_subtask(row)
         started = answer(settle(self._cluster, rows, Stage.RUNNING))
-        return {**started, "msg": started["msg"] or "\n".join(task.notices), "checkResult": told}
+        notes = started["msg"] or "\n".join(task.notices)
+        return with_starts({**started, "msg": notes, "checkResult": told}, starts)
 
     def create(self, text: str) -> Answer:
         """Store a task without starting it, as DM's REST does. Raises as `start`."""
@@ -144,8 +146,9 @@ class Tasks:
                 if _forgets(request):
                     writing.put_text(attempt_name(task.name), token_hex(8))
                 for row in rows:
-                    writing.put_subtask(replace(row, start=starts[row.source], brief=None))
-        return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
+                    writing.put_subtask(replace(row, start=_stored(starts, row.source), brief=None))
+        started = self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
+        return with_starts(started, starts)
 
     def drop_meta(self, task: str) -> None:
         """Drop everything that the target has on record of a task that is stopped on all of its sources.
@@ -209,10 +212,9 @@ class Tasks:
                 writing.drop_task(task)
         return changed
 
-    def _starts(self, configs: Iterable[SubtaskConfig], request: StartTask) -> dict[str, str]:
-        """Return the start point of each source. Called before records are dropped: a refused time changes nothing."""
-        time, forgets = request.start_time, _forgets(request)
-        return {one.source_id: start_of(one, time, self._at_time, forgets=forgets) for one in configs}
+    def _starts(self, configs: Iterable[SubtaskConfig], request: StartTask) -> dict[str, TimedStart]:
+        """Return as `starts_of`. Called before records are dropped: a refused time changes nothing."""
+        return starts_of(configs, request.start_time, self._at_time, forgets=_forgets(request))
 
     def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]) -> str:
         """Run the checks; return their findings. Raises CheckError CHECK-001."""
@@ -248,6 +250,11 @@ class Tasks:
         finally:
             with self._latch:
                 self._starting.discard(task)
+
+
+def _stored(starts: Mapping[str, TimedStart], source: str) -> str:
+    """Return a source's start point in its stored form, "" for the one in the task's file."""
+    return starts[source].meta.model_dump_json(by_alias=True) if source in starts else ""
 
 
 def _forgets(request: StartTask) -> bool:

@@ -6,6 +6,7 @@
 | `snapshot` | consistent snapshots, each with its binlog location |
 | `upstream` | the newest location of a binlog |
 | `position_at` | the first transaction at or after a point in time |
+| `local_time` | the conversion of a source's local times to UTC |
 | `replica_protocol` | the messages of the replica protocol |
 | `replica` | the replica stream as runs of checked events |
 | `prepared_transactions` | the XA transactions that are prepared |

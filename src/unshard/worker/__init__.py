@@ -10,7 +10,6 @@
 | `start` | the location at which a subtask starts |
 | `source_facts` | the tables of a source at a start, and the rules checked against them |
 | `source_traits` | settings of a source on which statements depend |
-| `source_clock` | the conversion of a source's local times to UTC |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |
 | `shared_relay` | one relay for all subtasks of a source |

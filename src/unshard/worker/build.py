@@ -29,6 +29,7 @@ from unshard.mysql.structure import families, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
 from unshard.run_tasks import RunTasks
+from unshard.source.local_time import utc_of
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.batches import interrupt_batch, run_batch
@@ -65,7 +66,6 @@ from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules, allow_list, dumped
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
-from unshard.worker.source_clock import utc_of
 from unshard.worker.source_facts import answer_of, check_filters, check_rules, statement_rules, upstream_tables
 from unshard.worker.source_traits import read_traits
 from unshard.worker.start import StartPoint

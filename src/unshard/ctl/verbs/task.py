@@ -28,7 +28,8 @@ StartTime = Annotated[
     typer.Option(
         "--start-time",
         metavar="TIME",
-        help="Begin at the binlog position of this time: 'YYYY-MM-DD HH:MM:SS' or RFC 3339",
+        help="Begin at the binlog position of this time: 'YYYY-MM-DD HH:MM:SS' in the source's time zone, or RFC 3339"
+        " with its zone",
     ),
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, metavar="N", help="How many tasks at a time.")]

@@ -40,7 +40,10 @@ class TaskConversion(_Body):
 
 
 class Start(_Body):
-    """The options with which a task is started, and the sources on which it is started; none: on all."""
+    """The options with which a task is started, and the sources on which it is started; none: on all.
+
+    `start_time`: `YYYY-MM-DD HH:MM:SS` in the time zone of each source, or RFC 3339 with its zone.
+    """
 
     remove_meta: bool = False
     source_name_list: list[str] = []
