@@ -54,7 +54,7 @@ WALKED = {
     **dict.fromkeys(("SYNC-017", "SYNC-018", "SYNC-032"), "test_rows_that_a_mapping_has_made_are_made_again"),
     "SYNC-046": "test_what_dm_left_unfinished_is_not_taken_over",
     "SYNC-061": "test_what_is_refused",
-    **dict.fromkeys(("LOAD-008", "LOAD-020", "LOAD-022", "RELAY-010", "SHARD-029", "SYNC-006"), RESET),
+    **dict.fromkeys(("DUMP-014", "LOAD-008", "LOAD-020", "LOAD-022", "RELAY-010", "SHARD-029", "SYNC-006"), RESET),
     **dict.fromkeys(("BINLOG-021", "BINLOG-022", "BINLOG-034", "BINLOG-045", "BINLOG-046"), LOG),
     **dict.fromkeys(("RELAY-005", "RELAY-009"), LOG),
     **dict.fromkeys(("SYNC-030", "SYNC-044", "SYNC-047"), LOG),
