@@ -15,6 +15,7 @@ from unshard.load import deferred_keys
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.mysql.connection import Endpoint
+from unshard.transform.source_rules import TableSelection
 
 
 def main(order: dict[str, str]) -> None:
@@ -22,7 +23,7 @@ def main(order: dict[str, str]) -> None:
     if "source" in order:
         settings = DumpSettings(folder, threads=2, rows=700, consistency=order["consistency"])  # type: ignore[arg-type]
         source = Endpoint("127.0.0.1", int(order["source"]), "root")
-        DumpUnit(source, "shard-1", settings, lambda name: name.schema == schema, run_tasks, wait, slots=2).run()
+        DumpUnit(source, "shard-1", settings, TableSelection(databases=(schema,)), run_tasks, wait, slots=2).run()
     if "target" in order:
         target = Endpoint("127.0.0.1", int(order["target"]), "root")
         deferred_keys.DEFERRED_BYTES = int(order.get("deferred", deferred_keys.DEFERRED_BYTES))

@@ -21,6 +21,7 @@ from unshard.mysql.connection import Endpoint, rows, session
 from unshard.retry import ATTEMPTS
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.proxy import FaultProxy
+from unshard.transform.source_rules import TableSelection
 
 
 @pytest.fixture
@@ -32,8 +33,11 @@ def table(source_server: MariadbServer, schema: str) -> TableName:
 
 def dump(endpoint: Endpoint, table: TableName, folder: Path, consistency: str, tasks: object = run_tasks) -> DumpUnit:
     settings = DumpSettings(folder, threads=2, rows=700, consistency=consistency)  # type: ignore[arg-type]
-    allows = table.__eq__
-    return DumpUnit(endpoint, "s1", settings, allows, tasks, wait, slots=2)  # type: ignore[arg-type]
+    return DumpUnit(endpoint, "s1", settings, only(table), tasks, wait, slots=2)  # type: ignore[arg-type]
+
+
+def only(table: TableName) -> TableSelection:
+    return TableSelection(tables=((table.schema, table.table),))
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
 
     settings = DumpSettings(tmp_path / "dump", threads=1, consistency="flush")
     waits = LongWait(source_server.endpoint)
-    DumpUnit(source_server.endpoint, "s1", settings, table.__eq__, counted, waits, slots=1).run()
+    DumpUnit(source_server.endpoint, "s1", settings, only(table), counted, waits, slots=1).run()
     assert len(begun) == 1
 
     monkeypatch.setattr("unshard.dump.locked.LOCK_IDLE_SECONDS", 1)

@@ -51,6 +51,16 @@ def dump_lost_in_the_load(walk: Walk) -> None:
     walk.source.run(f"UPDATE {walk.name}_2 SET id = 20")
 
 
+def with_another_table(walk: Walk) -> None:
+    """Dump one of two tables, then let the list have both."""
+    other = walk.also("other", "(id INT PRIMARY KEY)")
+    walk.source.run(f"INSERT INTO {other} VALUES (1), (2)")
+    only = {"own": {"do-tables": [{"db-name": walk.name.schema, "tbl-name": walk.name.table}]}}
+    walk.change(keys={"block-allow-list": only})
+    walk.dumped()
+    walk.change(keys={})
+
+
 def key_of_some_shards(walk: Walk) -> None:
     walk.merges("id INT PRIMARY KEY, v VARCHAR(20)")
     walk.source.run(
@@ -95,6 +105,7 @@ def target_dropped(walk: Walk) -> None:
 RESET: dict[str, tuple[str, Callable[[Walk], None], str]] = {
     "the dump is lost behind the load": ("LOAD-020", dump_lost_behind_the_load, ""),
     "the dump is lost in the load": ("LOAD-008", dump_lost_in_the_load, ""),
+    "the dump lacks a table": ("DUMP-014", with_another_table, ""),
     "a key that not all shards have": ("LOAD-022", key_of_some_shards, "UPDATE {}_2 SET v = 'other'"),
     "shards that differ": ("SHARD-029", shards_that_differ, "ALTER TABLE {} ADD COLUMN w INT NOT NULL DEFAULT 7"),
     "the binlog is purged": ("RELAY-010", binlog_purged, ""),
@@ -152,6 +163,18 @@ def test_a_table_is_left_out(walk: Walk) -> None:
     walk.ends_equal()
     walk.source.run(f"INSERT INTO {left} VALUES (2, 'b')")
     walk.ends_equal(2000)
+    assert walk.target.query(f"SHOW TABLES FROM {schema}") == [("t",)]
+
+
+def test_the_list_of_a_dump_is_put_back(walk: Walk) -> None:
+    with_another_table(walk)
+    assert walk.fails() == "DUMP-014"
+    assert "so that it does not select these tables" in CATALOGUE["DUMP-014"].hint
+    schema = walk.name.schema
+    left = {"own": {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "other"}]}}
+    walk.change(keys={"block-allow-list": left})
+    walk.others.clear()
+    walk.ends_equal()
     assert walk.target.query(f"SHOW TABLES FROM {schema}") == [("t",)]
 
 

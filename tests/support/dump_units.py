@@ -14,6 +14,7 @@ from support.threads import run_tasks, wait
 from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.testing.throwaway_server import ThrowawayServer
+from unshard.transform.source_rules import TableSelection
 
 MakeDump = Callable[..., DumpUnit]
 
@@ -21,10 +22,13 @@ MakeDump = Callable[..., DumpUnit]
 CHILD = Path(__file__).parents[1] / "dump" / "child.py"
 
 
-def dump_of(source: ThrowawayServer, folder: Path, schema: str, **settings: Any) -> DumpUnit:
-    """A dump in threads, into `folder`/dump."""
+def dump_of(
+    source: ThrowawayServer, folder: Path, schema: str, selection: TableSelection | None = None, **settings: Any
+) -> DumpUnit:
+    """A dump of the schema, or of what `selection` takes, in threads, into `folder`/dump."""
+    selection = selection or TableSelection(databases=(schema,))
     chosen = DumpSettings(**{"directory": folder / "dump", "threads": 2, **settings})
-    return DumpUnit(source.endpoint, "shard-1", chosen, lambda name: name.schema == schema, run_tasks, wait, slots=2)
+    return DumpUnit(source.endpoint, "shard-1", chosen, selection, run_tasks, wait, slots=2)
 
 
 def load(target: ThrowawayServer, schema: str, folder: Path, crash_at: str = "", **more: object) -> int:

@@ -6,7 +6,7 @@ At the end the files of finished tables get their final names, beside the CREATE
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,14 @@ from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where
 from unshard.model.table import TableName
 from unshard.source.snapshot import create_database_statement, locate, tells_positions
+from unshard.transform.source_rules import TableSelection
+
+_NAMED = 5
+_CHANGED = "the rules that select tables were changed after the dump"
+_UNKNOWN = (
+    "the dump is of an earlier version of Unshard, which did not record the rules: either they were changed after the"
+    " dump, or the tables were made after it"
+)
 
 
 def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
@@ -119,12 +127,30 @@ def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
     return None
 
 
+def refuse_lacking(connection: Any, directory: Path, header: DumpHeader, selection: TableSelection) -> None:
+    """Raise DumpError DUMP-014 where a finished dump lacks tables that were selected only after it.
+
+    A table that the dump's own rules select was made after the dump. Where the rules were not recorded, the two can't
+    be told apart, and each table that the dump lacks counts as selected later.
+    """
+    recorded = header.selection
+    before = frozenset[TableName]().__contains__ if recorded is None else TableSelection.from_dict(recorded).takes()
+    there = frozenset(header.tables)
+    listed = (table.name for table in list_tables(connection, selection.takes()))
+    lacking = [name for name in listed if name not in there and not before(name)]
+    if lacking:
+        more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
+        names = f"{', '.join(map(str, lacking[:_NAMED]))}{more}"
+        where = Where(header.source, file=str(directory))
+        raise DumpError("DUMP-014", where, _UNKNOWN if recorded is None else _CHANGED, {"tables": names})
+
+
 def begin(
-    connection: Any, settings: DumpSettings, source: str, allows: Callable[[TableName], bool]
+    connection: Any, settings: DumpSettings, source: str, selection: TableSelection
 ) -> tuple[DumpHeader, tuple[Listed, ...]]:
     """Write the header of a new dump. The location is read before the tables are listed, so that no table is missed."""
     location = locate(connection)
-    tables = list_tables(connection, allows)
+    tables = list_tables(connection, selection.takes())
     schemas = sorted({table.name.schema for table in tables})
     databases = {schema: create_database_statement(connection, schema) for schema in schemas}
     header = DumpHeader(
@@ -139,6 +165,7 @@ def begin(
         started=now_text(),
         attempt=settings.attempt,
         estimates={stem(table.name): table.rows for table in tables},
+        selection=selection.to_dict(),
     )
     parts = parts_folder(settings.directory, header.run)
     with disk(parts):
@@ -147,13 +174,19 @@ def begin(
     return header, tables
 
 
-def still_listed(
-    connection: Any, settings: DumpSettings, header: DumpHeader, allows: Callable[[TableName], bool]
-) -> tuple[Listed, ...]:
-    """Return the tables of a resumed dump that still exist; records whose files are damaged are dropped first."""
+def go_on(
+    connection: Any, settings: DumpSettings, header: DumpHeader, selection: TableSelection
+) -> tuple[DumpHeader, tuple[Listed, ...]]:
+    """Return the header of a resumed dump, which has the present rules, and those of its tables that still exist.
+
+    Tables that the rules newly select are not among them: the dump lists the tables once more before it is finished.
+    Records whose files are damaged are dropped.
+    """
     wanted = set(header.tables)
-    listed = tuple(table for table in list_tables(connection, allows) if table.name in wanted)
+    listed = tuple(table for table in list_tables(connection, selection.takes()) if table.name in wanted)
     for name, record in read_records(settings.directory, header).items():
         if not intact(settings.directory, header, record):
             drop_record(settings.directory, header.run, name)
-    return listed
+    header = replace(header, selection=selection.to_dict())
+    save(settings.directory, header)
+    return header, listed

@@ -107,6 +107,8 @@ class DumpHeader:
         end: for `consistency: none` only: up to it, events may be in the dump or not.
         attempt: as in `SubtaskConfig`.
         estimates: the rows of each table by the statistics, by `stem`; a dump of an earlier version has none.
+        selection: the rules by which `tables` were selected (`TableSelection.to_dict`); None: an earlier version has
+            made the dump, which did not record them.
     """
 
     run: str
@@ -122,6 +124,7 @@ class DumpHeader:
     end: Location | None = None
     attempt: str = ""
     estimates: Mapping[str, int] = field(default_factory=dict)
+    selection: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,7 @@ def read_header(directory: Path) -> DumpHeader | None:
         location_from(form["end"]) if form["end"] else None,
         form.get("attempt", ""),
         form.get("estimates", {}),
+        form.get("selection"),
     )
 
 
@@ -201,6 +205,7 @@ def write_header(directory: Path, header: DumpHeader) -> None:
         "end": location_form(header.end) if header.end else None,
         "attempt": header.attempt,
         "estimates": dict(header.estimates),
+        "selection": header.selection,
     }
     reach("dump-header-before")
     write_durably(directory / STATE / HEADER, json.dumps(stamped(form), indent=1))

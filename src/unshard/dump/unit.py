@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.ddl.sandbox import show_create_database
-from unshard.dump.folder import begin, header_to_resume, publish, still_listed, wipe
+from unshard.dump.folder import begin, go_on, header_to_resume, publish, refuse_lacking, wipe
 from unshard.dump.lock_free import TableWork, dump_tables, named
 from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
@@ -48,6 +48,7 @@ from unshard.mysql.structure import SYSTEM_SCHEMAS, cascading_families, read_tab
 from unshard.retry import ATTEMPTS, retrying
 from unshard.run_tasks import RunTasks
 from unshard.source.snapshot import locate
+from unshard.transform.source_rules import TableSelection
 
 LOST = "DUMP-012"
 _RESTARTS = 3
@@ -59,7 +60,7 @@ Crossed = Callable[[DumpResult], frozenset[TableName] | None]
 class DumpUnit:
     """One source's dump.
 
-    `allows` says which tables belong to it. `slots` is how many tasks Spark can run at once: a barrier stage must
+    `selection` says which tables belong to it. `slots` is how many tasks Spark can run at once: a barrier stage must
     not have more. `barrier_wait` is called in tasks of a barrier stage and must pickle by name.
     """
 
@@ -68,7 +69,7 @@ class DumpUnit:
         endpoint: Endpoint,
         source: str,
         settings: DumpSettings,
-        allows: Callable[[TableName], bool],
+        selection: TableSelection,
         run_tasks: RunTasks,
         barrier_wait: Callable[[], None],
         *,
@@ -78,7 +79,8 @@ class DumpUnit:
         self._source = source
         self._settings = settings
         self._directory = settings.directory
-        self._allows = allows
+        self._selection = selection
+        self._allows = selection.takes()
         self._run_tasks = run_tasks
         self._barrier_wait = barrier_wait
         self._slots = slots
@@ -95,13 +97,15 @@ class DumpUnit:
     def run_apart_from(self, crossed: Crossed) -> DumpResult | None:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
 
+        A finished dump is only read back, and refused where the rules select tables that it lacks (DUMP-014).
+
         `crossed` is called for a lock-free dump before it is finished: the tables that it returns are dumped again,
         from one snapshot for all of them. Where it returns None (stopped), the dump stays unfinished and None is
         returned.
 
-        May be called again after any crash, with the same settings: a finished dump is only read back, a lock-free
-        one goes on with the tables that are not finished, any other starts from nothing. It does so itself when the
-        set of tables changes, and when connections are lost, under the one retry policy.
+        May be called again after any crash, with the same settings: a lock-free dump goes on with the tables that are
+        not finished, any other starts from nothing. It does so itself when the set of tables changes, and when
+        connections are lost, under the one retry policy.
         """
         self._rows_before = None
         for restart in range(_RESTARTS + 1):
@@ -160,6 +164,8 @@ class DumpUnit:
                 header = self._dump_chunks(header, listed, chunks)
             publish(self._directory, header)
             finish(self._directory, header)
+        elif header.selection != self._selection.to_dict():
+            self._refuse_lacking(header)
         return read_dump(self._directory).result
 
     def _begin(self, header: DumpHeader | None) -> tuple[DumpHeader, Sequence[Listed], list[TableChunk]]:
@@ -170,10 +176,18 @@ class DumpUnit:
         try:
             with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
                 if header is None:
-                    header, listed = begin(connection, self._settings, self._source, self._allows)
+                    header, listed = begin(connection, self._settings, self._source, self._selection)
                 else:
-                    listed = still_listed(connection, self._settings, header, self._allows)
+                    header, listed = go_on(connection, self._settings, header, self._selection)
                 return header, listed, [] if header.consistency == "lock-free" else self._chunks(connection, listed)
+        except SourceError as error:
+            raise _lost(error) from error
+
+    def _refuse_lacking(self, header: DumpHeader) -> None:
+        """Raise DumpError DUMP-014 where the finished dump lacks tables that the present rules select."""
+        try:
+            with session(self._endpoint, "source") as connection:
+                refuse_lacking(connection, self._directory, header, self._selection)
         except SourceError as error:
             raise _lost(error) from error
 

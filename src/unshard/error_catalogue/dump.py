@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import CatalogueEntry
+from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 
 DUMP: dict[str, CatalogueEntry] = {
     "DUMP-001": CatalogueEntry(
@@ -54,5 +54,10 @@ DUMP: dict[str, CatalogueEntry] = {
         "the source told another binlog position of the same snapshot each time, {reads} times",
         "have `from` name the source itself, not a proxy in front of it; or use `--consistency flush` (`extra-args`"
         " under `mydumpers:`) for the dump, which blocks writers for a moment",
+    ),
+    "DUMP-014": CatalogueEntry(
+        "the finished dump lacks tables that the task's rules select now: {tables}",
+        "change `block-allow-list` (or `-B`, `-T`, `--filter` under `mydumpers:`) so that it does not select these"
+        f" tables, as when the dump was made, and start again; or {ANEW}, which copies them too",
     ),
 }

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from unshard.config.rules import BlockAllowRule, TableEntry
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.table_rules import parse_rule
 from unshard.model.table import TableName
@@ -46,6 +48,102 @@ class TableFilter:
         return False, ""
 
 
+@dataclass(frozen=True, slots=True)
+class TableSelection:
+    """The rules that select the tables of a dump. Every table but the system's is selected without them.
+
+    If one of `databases`, `tables` (schema, table) and `filters` is set, they replace the block-allow list, as in
+    `DumperSettings`. Helper tables of online DDL, which `shadow` and `trash` recognize, are never selected.
+    """
+
+    block_allow: BlockAllowRule = field(default_factory=BlockAllowRule)
+    case_sensitive: bool = False
+    shadow: tuple[str, ...] = ()
+    trash: tuple[str, ...] = ()
+    databases: tuple[str, ...] = ()
+    tables: tuple[tuple[str, str], ...] = ()
+    filters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: SubtaskConfig) -> TableSelection:
+        """Return the rules of a subtask."""
+        dumper = config.dumper
+        return cls(
+            config.block_allow or BlockAllowRule(),
+            config.case_sensitive,
+            config.shadow_table_rules,
+            config.trash_table_rules,
+            dumper.databases,
+            dumper.tables,
+            dumper.filters,
+        )
+
+    def judge(self) -> Callable[[TableName], Passage]:
+        """As `takes`, with what decides: the flag that keeps the table out, else the last one that takes it."""
+        online = OnlineTables.compile(self.shadow, self.trash)
+        databases, tables = set(self.databases), {TableName(*name) for name in self.tables}
+        chosen = TableFilter(self.filters, self.case_sensitive) if self.filters else None
+        if not databases and not tables and chosen is None:
+            return BlockAllowList(self.block_allow, self.case_sensitive, online).judge
+        everything = BlockAllowList(online=online)
+
+        def judge(name: TableName) -> Passage:
+            found = everything.judge(name)
+            if found.passes and databases:
+                found = Passage(name.schema in databases, "-B")
+            if found.passes and tables:
+                found = Passage(name in tables, "-T")
+            if found.passes and chosen is not None:
+                taken, rule = chosen.judge(name)
+                found = Passage(taken, "--filter", rule)
+            return found
+
+        return judge
+
+    def takes(self) -> Callable[[TableName], bool]:
+        """Return the function that tells whether a table is selected."""
+        judge = self.judge()
+        return lambda name: judge(name).passes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, which `from_dict` reads; it is equal to the one that was written and read."""
+        listed = self.block_allow
+        return {
+            "do_dbs": list(listed.do_dbs),
+            "do_tables": [[entry.db_name, entry.tbl_name] for entry in listed.do_tables],
+            "ignore_dbs": list(listed.ignore_dbs),
+            "ignore_tables": [[entry.db_name, entry.tbl_name] for entry in listed.ignore_tables],
+            "case_sensitive": self.case_sensitive,
+            "shadow": list(self.shadow),
+            "trash": list(self.trash),
+            "databases": list(self.databases),
+            "tables": list(map(list, self.tables)),
+            "filters": list(self.filters),
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> TableSelection:
+        """Read the form of `to_dict`."""
+        return cls(
+            BlockAllowRule(
+                do_dbs=tuple(form["do_dbs"]),
+                do_tables=_entries(form["do_tables"]),
+                ignore_dbs=tuple(form["ignore_dbs"]),
+                ignore_tables=_entries(form["ignore_tables"]),
+            ),
+            form["case_sensitive"],
+            tuple(form["shadow"]),
+            tuple(form["trash"]),
+            tuple(form["databases"]),
+            tuple((schema, table) for schema, table in form["tables"]),
+            tuple(form["filters"]),
+        )
+
+
+def _entries(forms: Sequence[Sequence[str]]) -> tuple[TableEntry, ...]:
+    return tuple(TableEntry(db_name=schema, tbl_name=table) for schema, table in forms)
+
+
 def online_tables(config: SubtaskConfig) -> OnlineTables:
     """Return the helper tables of online DDL; none where `online-ddl` is false."""
     return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
@@ -56,37 +154,9 @@ def allow_list(config: SubtaskConfig) -> BlockAllowList:
     return BlockAllowList(config.block_allow, config.case_sensitive, online_tables(config))
 
 
-def dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
-    """Return the tables that are dumped: there `-B`, `-T` and `-f` replace the block-allow list."""
-    judge = judge_dumped(config)
-    return lambda name: judge(name).passes
-
-
-def judge_dumped(config: SubtaskConfig) -> Callable[[TableName], Passage]:
-    """As `dumped`, with what decides: the flag that keeps the table out, else the last one that takes it."""
-    databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
-    chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
-    if not databases and not tables and chosen is None:
-        return allow_list(config).judge
-    everything = BlockAllowList(online=online_tables(config))
-
-    def judge(name: TableName) -> Passage:
-        found = everything.judge(name)
-        if found.passes and databases:
-            found = Passage(name.schema in databases, "-B")
-        if found.passes and tables:
-            found = Passage(name in tables, "-T")
-        if found.passes and chosen is not None:
-            taken, rule = chosen.judge(name)
-            found = Passage(taken, "--filter", rule)
-        return found
-
-    return judge
-
-
 def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:
     """Return the tables that any unit of the subtask's mode takes from the source; a load takes none."""
-    copied = dumped(config) if config.mode in ("full", "all", "dump") else None
+    copied = TableSelection.of(config).takes() if config.mode in ("full", "all", "dump") else None
     followed = allow_list(config).allows if config.mode in ("incremental", "all") else None
     return lambda name: any(takes(name) for takes in (copied, followed) if takes is not None)
 
@@ -124,7 +194,7 @@ class SourceRules:
             config.source_id,
             online_tables(config),
             allow_list(config),
-            judge_dumped(config),
+            TableSelection.of(config).judge(),
             Router(config.routes, config.case_sensitive),
             ColumnMapper(config.column_mappings, config.case_sensitive),
             EventFilter(config.filters, config.source.filters, config.case_sensitive),

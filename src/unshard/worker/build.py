@@ -63,7 +63,7 @@ from unshard.target.validation import is_recorded
 from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
-from unshard.transform.source_rules import SourceRules, allow_list, dumped
+from unshard.transform.source_rules import SourceRules, TableSelection, allow_list
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
 from unshard.worker.source_facts import answer_of, check_filters, check_rules, statement_rules, upstream_tables
@@ -226,7 +226,7 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
             consistency=settings.consistency,
             attempt=config.attempt,
         ),
-        dumped(config),
+        TableSelection.of(config),
         work,
         wait,
         slots=slots,
