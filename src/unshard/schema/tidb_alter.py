@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from unshard.model.table import TableName, quote_name
+from unshard.schema.alter import altered
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -85,10 +86,12 @@ def alter_table(
 ) -> Translation:
     """Translate the operations of a source's ALTER TABLE into statements on TiDB's table `name`.
 
-    `before` is the source's table, complete, and `there` is TiDB's table, None if it is not known; both from before the
-    statement. Raises NotInTidbError.
+    `before` is the source's table, complete, or one without columns if it is not known, and `there` is TiDB's table,
+    None if it is not known; both from before the statement. Raises NotInTidbError, and what `altered` raises for
+    `before`.
     """
-    translator = _Translator(name.table, before, there, around, words)
+    after = altered(before, operations, name.table, around) if before.columns else before
+    translator = _Translator(name.table, before, after, there, around, words)
     for operation in sorted(with_free_names(operations, before), key=_turn):
         translator.take(operation)
     statements = tuple(
@@ -125,10 +128,17 @@ class _Translator:
     """
 
     def __init__(
-        self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: TidbWords
+        self,
+        name: str,
+        before: TableDefinition,
+        after: TableDefinition,
+        there: TableDefinition | None,
+        around: Surroundings,
+        words: TidbWords,
     ) -> None:
         self.name = name
         self.before = before
+        self.after = after
         self.there = there
         self.shape = there or _BARE
         self.around = around
@@ -191,12 +201,10 @@ class _Translator:
         """Leave out a change of storage, or of something that TiDB's table never had."""
         self.left_out.append(type(operation).__name__)
 
-    def _column(self, written: ColumnClause, old: str = "") -> ColumnDefinition:
-        complete = complete_column(written.column, *self.charset, self.around)
-        primary = [key for key in (*self.before.keys, *written.keys) if key.kind is KeyKind.PRIMARY]
-        if any({complete.name.lower(), old.lower()}.intersection(key.columns) for key in primary):
-            complete = replace(complete, nullable=False)
-        return tidb_column(complete, self.words)
+    def _column(self, written: ColumnClause) -> ColumnDefinition:
+        """Return a written column as the source has it after the whole statement, on which its properties depend."""
+        found = self.after.column(written.column.name)
+        return tidb_column(found or complete_column(written.column, *self.charset, self.around), self.words)
 
     def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
         column = self._column(written)
@@ -213,7 +221,7 @@ class _Translator:
             self._add_key(key, False)
 
     def _change_column(self, operation: ChangeColumn) -> None:
-        column = self._column(operation.written, operation.old)
+        column = self._column(operation.written)
         position = _position(operation.position)
         needed = {operation.position} if operation.position else ()
         if operation.old.lower() == column.name.lower() and operation.old == column.name:

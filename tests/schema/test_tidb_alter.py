@@ -1,0 +1,65 @@
+"""An ALTER TABLE of a source becomes statements that leave TiDB's table as the source's is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from unshard.ddl.context import Context
+from unshard.ddl.evaluate import created_definition, operations
+from unshard.ddl.parse import classify_ddl
+from unshard.model.table import TableName
+from unshard.mysql.tidb_collations import nearest
+from unshard.schema.definition import Dialect
+from unshard.schema.implied import Surroundings, complete_table
+from unshard.schema.tidb import TidbWords, tidb_table
+from unshard.schema.tidb_alter import alter_table
+
+NAME = TableName("s", "t")
+COLLATIONS = frozenset({"utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "latin1_bin", "ascii_bin"})
+WORDS = TidbWords(lambda collation: nearest(collation, COLLATIONS, {}))
+IMPLICIT = Surroundings(Dialect.MARIADB, "utf8mb4_general_ci", explicit_timestamps=False)
+EXPLICIT = Surroundings(Dialect.MARIADB, "utf8mb4_general_ci")
+
+
+@dataclass
+class Translated:
+    """What an ALTER TABLE of the table `columns` becomes on TiDB, without its `ALTER TABLE` and the table's name."""
+
+    columns: str
+    alter: str
+    around: Surroundings = EXPLICIT
+    left_out: tuple[str, ...] = field(init=False)
+    changes: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        context = Context("s", mariadb=self.around.dialect is Dialect.MARIADB)
+        made = created_definition(classify_ddl(f"CREATE TABLE t {self.columns}", context))
+        before = complete_table(made, "t", self.around)
+        ddl = classify_ddl(f"ALTER TABLE t {self.alter}", context)
+        found = alter_table(operations(ddl), NAME, before, tidb_table(before, WORDS, []), self.around, WORDS)
+        self.left_out = found.left_out
+        self.changes = [statement.removeprefix("ALTER TABLE `s`.`t` ") for statement in found.statements]
+
+
+def changes(columns: str, alter: str, around: Surroundings = EXPLICIT) -> list[str]:
+    return Translated(columns, alter, around).changes
+
+
+def test_the_first_timestamp_renews_itself_without_explicit_defaults() -> None:
+    added = "`ts` timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"
+    assert changes("(id INT PRIMARY KEY)", "ADD ts TIMESTAMP", IMPLICIT) == [f"ADD COLUMN {added}"]
+    assert changes("(id INT, ts DATETIME)", "MODIFY ts TIMESTAMP", IMPLICIT) == [f"MODIFY COLUMN {added}"]
+    assert changes("(id INT, a DATETIME)", "CHANGE a ts TIMESTAMP", IMPLICIT) == [f"CHANGE COLUMN `a` {added}"]
+
+
+def test_a_later_timestamp_is_zero_without_explicit_defaults() -> None:
+    zero = "timestamp NOT NULL DEFAULT '0000-00-00 00:00:00'"
+    assert changes("(id INT, a TIMESTAMP)", "ADD ts TIMESTAMP", IMPLICIT) == [f"ADD COLUMN `ts` {zero}"]
+    renewed = "timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP"
+    assert changes("(id INT)", "ADD b TIMESTAMP, ADD a TIMESTAMP FIRST", IMPLICIT) == [
+        f"ADD COLUMN `b` {zero}, ADD COLUMN `a` {renewed} FIRST"
+    ]
+
+
+def test_a_timestamp_with_explicit_defaults_is_null() -> None:
+    assert changes("(id INT)", "ADD ts TIMESTAMP") == ["ADD COLUMN `ts` timestamp NULL DEFAULT NULL"]
