@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from unshard.ddl.context import Context
 from unshard.ddl.evaluate import created_definition, operations
 from unshard.ddl.parse import classify_ddl
@@ -63,3 +65,13 @@ def test_a_later_timestamp_is_zero_without_explicit_defaults() -> None:
 
 def test_a_timestamp_with_explicit_defaults_is_null() -> None:
     assert changes("(id INT)", "ADD ts TIMESTAMP") == ["ADD COLUMN `ts` timestamp NULL DEFAULT NULL"]
+
+
+YEARS = {"0": "0000", "'0000'": "0000", "'0'": "2000", "'000'": "2000", "7": "2007", "'70'": "1970", "2155": "2155"}
+
+
+@pytest.mark.parametrize("written", YEARS)
+def test_the_default_of_a_year_has_four_digits(written: str) -> None:
+    """TiDB takes the text '0' for 2000."""
+    added = f"ADD COLUMN `y` year(4) NOT NULL DEFAULT '{YEARS[written]}'"
+    assert changes("(id INT)", f"ADD y YEAR NOT NULL DEFAULT {written}") == [added]
