@@ -75,3 +75,41 @@ def test_the_default_of_a_year_has_four_digits(written: str) -> None:
     """TiDB takes the text '0' for 2000."""
     added = f"ADD COLUMN `y` year(4) NOT NULL DEFAULT '{YEARS[written]}'"
     assert changes("(id INT)", f"ADD y YEAR NOT NULL DEFAULT {written}") == [added]
+
+
+LATIN = "(id INT, a VARCHAR(10), b VARCHAR(5)) DEFAULT CHARSET latin1 COLLATE latin1_bin"
+CONVERT = "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+UNICODE = "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+DEFAULT = "DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_unicode_ci"
+B_CONVERTED = f"MODIFY COLUMN `b` varchar(5) {UNICODE} DEFAULT NULL"
+
+
+@pytest.mark.parametrize("order", ["MODIFY a VARCHAR(20) NOT NULL, {}", "{}, MODIFY a VARCHAR(20) NOT NULL"])
+def test_a_conversion_keeps_what_else_changes_in_a_column(order: str) -> None:
+    assert changes(LATIN, order.format(CONVERT)) == [
+        B_CONVERTED,
+        DEFAULT,
+        f"MODIFY COLUMN `a` varchar(20) {UNICODE} NOT NULL",
+    ]
+
+
+def test_a_conversion_is_of_renamed_columns_and_not_of_dropped_ones() -> None:
+    assert changes(LATIN, f"DROP COLUMN a, {CONVERT}") == [B_CONVERTED, DEFAULT, "DROP COLUMN `a`"]
+    assert changes(LATIN, f"DROP COLUMN a, RENAME COLUMN b TO a, {CONVERT}") == [
+        B_CONVERTED,
+        DEFAULT,
+        "DROP COLUMN `a`",
+        "RENAME COLUMN `b` TO `a`",
+    ]
+    assert changes(LATIN, f"ALTER b SET DEFAULT 'x', DROP COLUMN a, {CONVERT}") == [
+        B_CONVERTED,
+        DEFAULT,
+        "ALTER COLUMN `b` SET DEFAULT 'x', DROP COLUMN `a`",
+    ]
+
+
+@pytest.mark.parametrize("change", ["DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci", CONVERT])
+def test_a_new_column_has_the_tables_new_character_set_wherever_it_is_named(change: str) -> None:
+    added = f"ADD COLUMN `x` varchar(10) {UNICODE} DEFAULT NULL"
+    assert sorted(changes("(id INT)", f"ADD x VARCHAR(10), {change}")) == [added, DEFAULT]
+    assert sorted(changes("(id INT)", f"{change}, ADD x VARCHAR(10)")) == [added, DEFAULT]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from unshard.model.table import TableName, quote_name
-from unshard.schema.alter import altered
+from unshard.schema.alter import altered, settled_charset
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -23,7 +23,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.free_names import with_free_names
-from unshard.schema.implied import Surroundings, charset_of, complete_column, converted, named_foreign_keys, resolved
+from unshard.schema.implied import Surroundings, charset_of, complete_column, converted, named_foreign_keys
 from unshard.schema.operations import (
     END,
     AddCheck,
@@ -90,8 +90,7 @@ def alter_table(
     None if it is not known; both from before the statement. Raises NotInTidbError, and what `altered` raises for
     `before`.
     """
-    after = altered(before, operations, name.table, around) if before.columns else before
-    translator = _Translator(name.table, before, after, there, around, words)
+    translator = _Translator(operations, name.table, before, there, around, words)
     for operation in sorted(with_free_names(operations, before), key=_turn):
         translator.take(operation)
     statements = tuple(
@@ -102,13 +101,19 @@ def alter_table(
 
 
 def _turn(operation: Operation) -> int:
-    """Return an operation's rank: drops of foreign keys first, then drops of keys, then the rest.
+    """Return an operation's rank: drops of foreign keys first, then drops of keys, then a conversion, then the rest.
 
-    Dropped keys are from before the statement; once they are dropped, they block no change of a column.
+    Dropped keys are from before the statement; once they are dropped, they block no change of a column. A conversion is
+    of the columns that the other operations change, and of columns by their old names.
     """
-    if isinstance(operation, DropForeignKey):
-        return 0
-    return 1 if isinstance(operation, DropKey | DropConstraint) else 2
+    match operation:
+        case DropForeignKey():
+            return 0
+        case DropKey() | DropConstraint():
+            return 1
+        case ConvertCharset():
+            return 2
+    return 3
 
 
 def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
@@ -124,26 +129,35 @@ def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
 class _Translator:
     """The translator of the operations of one ALTER TABLE, which are given to it in order.
 
-    `changes` are the results for TiDB.
+    `changes` are the results for TiDB. `after` is the source's table after the statement, or only that table's
+    character set if `before` is not known. `replaced` are the columns that the statement drops or defines anew.
     """
 
     def __init__(
         self,
+        operations: Sequence[Operation],
         name: str,
         before: TableDefinition,
-        after: TableDefinition,
         there: TableDefinition | None,
         around: Surroundings,
         words: TidbWords,
     ) -> None:
         self.name = name
         self.before = before
-        self.after = after
+        if before.columns:
+            self.after = altered(before, operations, name, around)
+        else:
+            charset, collation = settled_charset(before, operations, around)
+            self.after = replace(before, charset=charset, collation=collation)
+        self.replaced = _folded(
+            [one.old for one in operations if isinstance(one, ChangeColumn)]
+            + [one.name for one in operations if isinstance(one, DropColumn)]
+        )
         self.there = there
         self.shape = there or _BARE
         self.around = around
         self.words = words
-        self.charset = (before.charset, before.collation)
+        self.collation = words.collation_for(before.collation)
         self.changes: list[_Change] = []
         self.left_out: list[str] = []
 
@@ -181,7 +195,7 @@ class _Translator:
             case AlterCheck(name, enforced) if self._has_check(name):
                 self._alone(f"ALTER CONSTRAINT {quote_name(name)} {'' if enforced else 'NOT '}ENFORCED")
             case ConvertCharset():
-                self._convert(operation)
+                self._convert()
             case SetOptions():
                 self._set_options(operation)
             case Partitioning(_, text):
@@ -204,7 +218,10 @@ class _Translator:
     def _column(self, written: ColumnClause) -> ColumnDefinition:
         """Return a written column as the source has it after the whole statement, on which its properties depend."""
         found = self.after.column(written.column.name)
-        return tidb_column(found or complete_column(written.column, *self.charset, self.around), self.words)
+        return tidb_column(found or self._completed(written.column), self.words)
+
+    def _completed(self, column: ColumnDefinition) -> ColumnDefinition:
+        return complete_column(column, self.after.charset, self.after.collation, self.around)
 
     def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
         column = self._column(written)
@@ -282,7 +299,7 @@ class _Translator:
         if operation.default is None:
             self._change(f"ALTER COLUMN {name} DROP DEFAULT", columns={operation.name})
         elif column is not None:
-            complete = complete_column(replace(column, default=operation.default), *self.charset, self.around)
+            complete = self._completed(replace(column, default=operation.default))
             text = default_text(complete, Dialect.TIDB) or "NULL"
             self._change(f"ALTER COLUMN {name} SET DEFAULT {text}", columns={operation.name})
 
@@ -344,21 +361,18 @@ class _Translator:
         else:
             self._drop_key(name, if_exists)
 
-    def _convert(self, operation: ConvertCharset) -> None:
-        default = operation.charset or charset_of(self.around.collation)
-        self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
+    def _convert(self) -> None:
+        """Convert the columns that the statement neither drops nor defines anew."""
         for column in self.before.columns:
-            behind = converted(column, *self.charset)
+            behind = converted(column, self.after.charset, self.after.collation)
             one, other = tidb_column(column, self.words), tidb_column(behind, self.words)
-            if one != other:
+            if one != other and column.name.lower() not in self.replaced:
                 self._change(f"MODIFY COLUMN {_line(other)}", columns={column.name})
-        self._set_charset(*self.charset)
+        self._set_charset()
 
     def _set_options(self, operation: SetOptions) -> None:
         if operation.charset or operation.collation:
-            given = operation.charset or (None if operation.collation else self.charset[0])
-            self.charset = resolved(given, operation.collation, self.charset[0], self.around)
-            self._set_charset(*self.charset)
+            self._set_charset()
         if operation.counter:
             self._alone(f"AUTO_INCREMENT = {operation.counter}")
         for name, value in operation.options:
@@ -367,10 +381,11 @@ class _Translator:
             else:
                 self.left_out.append(f"{name} = {value}")
 
-    def _set_charset(self, charset: str, collation: str) -> None:
-        there = self.words.collation_for(collation)
-        if there != self.words.collation_for(self.before.collation):
+    def _set_charset(self) -> None:
+        there = self.words.collation_for(self.after.collation)
+        if there != self.collation:
             self._alone(f"DEFAULT CHARACTER SET = {charset_of(there)} COLLATE = {there}")
+            self.collation = there
 
 
 def _folded(names: Collection[str]) -> frozenset[str]:
