@@ -20,6 +20,7 @@ NAME = TableName("s", "t")
 COLLATIONS = frozenset({"utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "latin1_bin", "ascii_bin"})
 WORDS = TidbWords(lambda collation: nearest(collation, COLLATIONS, {}))
 IMPLICIT = Surroundings(Dialect.MARIADB, "utf8mb4_general_ci", explicit_timestamps=False)
+MYSQL = Surroundings(Dialect.MYSQL, "utf8mb4_general_ci")
 EXPLICIT = Surroundings(Dialect.MARIADB, "utf8mb4_general_ci")
 
 
@@ -113,3 +114,88 @@ def test_a_new_column_has_the_tables_new_character_set_wherever_it_is_named(chan
     added = f"ADD COLUMN `x` varchar(10) {UNICODE} DEFAULT NULL"
     assert sorted(changes("(id INT)", f"ADD x VARCHAR(10), {change}")) == [added, DEFAULT]
     assert sorted(changes("(id INT)", f"{change}, ADD x VARCHAR(10)")) == [added, DEFAULT]
+
+
+def test_a_column_is_there_before_another_is_computed_from_it() -> None:
+    assert changes("(id INT)", "ADD j JSON, ADD n VARCHAR(20) AS (j->>'$.name')", MYSQL) == [
+        "ADD COLUMN `j` json DEFAULT NULL",
+        "ADD COLUMN `n` varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+        " GENERATED ALWAYS AS (j->>'$.name') VIRTUAL",
+    ]
+    assert changes("(id INT)", "ADD b INT, ADD KEY kb ((`B` + 1))", MYSQL) == [
+        "ADD COLUMN `b` int(11) DEFAULT NULL",
+        "ADD KEY `kb` ((`B` + 1))",
+    ]
+    assert changes("(id INT, a INT)", "ADD b INT, ADD c INT AS (a + 1)", MYSQL) == [
+        "ADD COLUMN `b` int(11) DEFAULT NULL, ADD COLUMN `c` int(11) GENERATED ALWAYS AS (a + 1) VIRTUAL"
+    ]
+
+
+def test_an_expression_key_is_dropped_before_its_column() -> None:
+    assert changes("(id INT, b INT, KEY kb ((b + 1)))", "DROP COLUMN b, DROP KEY kb", MYSQL) == [
+        "DROP INDEX `kb`",
+        "DROP COLUMN `b`",
+    ]
+
+
+TRIPLE = "(id INT PRIMARY KEY, a INT, b INT, c INT, UNIQUE k (a, b, c))"
+
+
+def test_a_key_is_never_over_a_part_of_what_the_statement_leaves_of_it() -> None:
+    """A unique key over too few columns would refuse rows that differ in the others."""
+    assert changes(TRIPLE, "DROP COLUMN a, DROP COLUMN b") == [
+        "DROP INDEX `k`",
+        "DROP COLUMN `a`, ADD UNIQUE KEY `k` (`c`), DROP COLUMN `b`",
+    ]
+    assert changes(TRIPLE, "DROP COLUMN a, DROP COLUMN b, DROP COLUMN c") == [
+        "DROP INDEX `k`",
+        "DROP COLUMN `a`, DROP COLUMN `b`, DROP COLUMN `c`",
+    ]
+    assert changes(TRIPLE, "DROP COLUMN a, ADD a INT, DROP COLUMN b") == [
+        "DROP INDEX `k`",
+        "DROP COLUMN `a`, ADD UNIQUE KEY `k` (`c`)",
+        "ADD COLUMN `a` int(11) DEFAULT NULL, DROP COLUMN `b`",
+    ]
+
+
+def test_a_smaller_key_has_the_new_names() -> None:
+    assert changes(TRIPLE, "RENAME COLUMN a TO d, CHANGE b e BIGINT, RENAME KEY k TO m, DROP COLUMN c") == [
+        "RENAME COLUMN `a` TO `d`, CHANGE COLUMN `b` `e` bigint(20) DEFAULT NULL, RENAME INDEX `k` TO `m`",
+        "DROP INDEX `m`",
+        "DROP COLUMN `c`, ADD UNIQUE KEY `m` (`d`,`e`)",
+    ]
+
+
+@pytest.mark.parametrize("order", ["DROP COLUMN g, DROP COLUMN a", "DROP COLUMN a, DROP COLUMN g"])
+def test_a_computed_column_is_dropped_before_its_source(order: str) -> None:
+    computed = "(id INT PRIMARY KEY, a INT, g INT AS (a + 1) VIRTUAL)"
+    assert changes(computed, order) == ["DROP COLUMN `g`", "DROP COLUMN `a`"]
+
+
+VOID = [
+    "RENAME COLUMN IF EXISTS x TO y",
+    "CHANGE COLUMN IF EXISTS x y INT",
+    "MODIFY COLUMN IF EXISTS x INT",
+    "DROP COLUMN IF EXISTS x",
+    "ALTER COLUMN IF EXISTS x SET DEFAULT 3",
+    "ALTER COLUMN IF EXISTS x DROP DEFAULT",
+    "DROP KEY IF EXISTS x",
+    "RENAME KEY IF EXISTS x TO y",
+    "ALTER KEY IF EXISTS x IGNORED",
+    "DROP FOREIGN KEY IF EXISTS x",
+    "DROP CONSTRAINT IF EXISTS x",
+    "ADD COLUMN IF NOT EXISTS a BIGINT",
+    "ADD KEY IF NOT EXISTS k (id)",
+    "ADD CONSTRAINT IF NOT EXISTS fk FOREIGN KEY (a) REFERENCES p (id)",
+    "ADD CONSTRAINT IF NOT EXISTS ck CHECK (a > 1)",
+]
+
+
+@pytest.mark.parametrize("void", VOID)
+def test_an_operation_that_the_source_had_nothing_to_do_for_is_left_out(void: str) -> None:
+    table = (
+        "(id INT PRIMARY KEY, a INT, KEY k (a), CONSTRAINT fk FOREIGN KEY (a) REFERENCES p (id),"
+        " CONSTRAINT ck CHECK (a > 0))"
+    )
+    assert changes(table, void) == []
+    assert changes(table, f"{void}, ADD z INT") == ["ADD COLUMN `z` int(11) DEFAULT NULL"]

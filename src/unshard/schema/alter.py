@@ -137,7 +137,8 @@ class _Change:
 
     @take.register
     def _(self, operation: SetDefault) -> None:
-        self._has_column(operation.name, False)
+        if not self._has_column(operation.name, operation.if_exists):
+            return
         columns = []
         for column in self.table.columns:
             if column.name.lower() == operation.name.lower():
@@ -206,7 +207,9 @@ class _Change:
     @take.register
     def _(self, operation: RenameKey) -> None:
         if self.table.key(operation.old) is None:
-            raise ContradictionError(f"the table has no key {operation.old}")
+            if not operation.if_exists:
+                raise ContradictionError(f"the table has no key {operation.old}")
+            return
         self.renamed_keys[operation.old.lower()] = operation.new
 
     @take.register
