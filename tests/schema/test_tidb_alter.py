@@ -166,6 +166,14 @@ def test_a_smaller_key_has_the_new_names() -> None:
     ]
 
 
+def test_a_drop_of_nothing_is_not_of_a_column_that_gets_the_name() -> None:
+    assert changes(TRIPLE, "DROP COLUMN IF EXISTS x, RENAME COLUMN a TO x, DROP COLUMN b") == [
+        "RENAME COLUMN `a` TO `x`",
+        "DROP INDEX `k`",
+        "DROP COLUMN `b`, ADD UNIQUE KEY `k` (`x`,`c`)",
+    ]
+
+
 @pytest.mark.parametrize("order", ["DROP COLUMN g, DROP COLUMN a", "DROP COLUMN a, DROP COLUMN g"])
 def test_a_computed_column_is_dropped_before_its_source(order: str) -> None:
     computed = "(id INT PRIMARY KEY, a INT, g INT AS (a + 1) VIRTUAL)"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from support.followed_ddl import Followed
+from unshard.ddl.evaluate import definition_of
+from unshard.ddl.for_tidb import words_of
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
+from unshard.schema.definition import INTEGER_TYPES, Dialect, TableDefinition
+from unshard.schema.tidb import tidb_table
 
 
 class OnTidb(Followed):
@@ -24,6 +29,24 @@ class OnTidb(Followed):
             assert there is not None, self.ran[-3:]
             assert (tracked.columns, tracked.indexes) == (upstream.columns, upstream.indexes), self.ran[-3:]
             assert misfits(upstream, there) == [], self.ran[-3:]
+            assert self._looks(definition_of(there, Dialect.TIDB)) == self._translated(upstream), self.ran[-3:]
+
+    def _translated(self, upstream: Table) -> list[tuple[Any, ...]]:
+        """What the columns of TiDB's table must be for those of the source's table."""
+        dialect = Dialect.MARIADB if self.mariadb else Dialect.MYSQL
+        return self._looks(tidb_table(definition_of(upstream, dialect), words_of(self.target, {}), []))
+
+    def _looks(self, table: TableDefinition) -> list[tuple[Any, ...]]:
+        return [
+            (
+                column.name,
+                replace(column.type, arguments=() if column.type.name in INTEGER_TYPES else column.type.arguments),
+                (column.charset, column.collation),
+                (column.nullable, column.renewed, column.comment),
+                None if column.default is None else (column.default.kind, column.default.text.strip("'").lower()),
+            )
+            for column in table.columns
+        ]
 
     def there(self, name: TableName) -> Table | None:
         return read_table(self.target, name)

@@ -50,6 +50,7 @@ from unshard.schema.operations import (
 from unshard.schema.text import column_text, default_text, key_body
 from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
 from unshard.schema.tidb_changes import TidbChange, columns_of, grouped, names_in, needed_by
+from unshard.schema.void_operations import without_void
 
 _BARE = TableDefinition(())
 
@@ -68,8 +69,9 @@ def alter_table(
     None if it is not known; both from before the statement. Raises NotInTidbError, and what `altered` raises for
     `before`.
     """
+    operations = without_void(operations, before)
     translator = _Translator(operations, name.table, before, there, around, words)
-    for operation in sorted(with_free_names(operations, before), key=_turn):
+    for operation in sorted(with_free_names(operations), key=_turn):
         translator.take(operation)
     statements = tuple(
         f"ALTER TABLE {name.quoted} {', '.join(change.text for change in group)}"
