@@ -12,7 +12,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.schema.definition import INTEGER_TYPES, Dialect, TableDefinition
+from unshard.schema.definition import INTEGER_TYPES, DefaultKind, Dialect, TableDefinition
 from unshard.schema.tidb import tidb_table
 
 
@@ -29,21 +29,26 @@ class OnTidb(Followed):
             assert there is not None, self.ran[-3:]
             assert (tracked.columns, tracked.indexes) == (upstream.columns, upstream.indexes), self.ran[-3:]
             assert misfits(upstream, there) == [], self.ran[-3:]
-            assert self._looks(definition_of(there, Dialect.TIDB)) == self._translated(upstream), self.ran[-3:]
+            assert self._looks(definition_of(there, Dialect.TIDB), upstream) == self._looks(
+                tidb_table(self._definition(upstream), words_of(self.target, {}), []), upstream
+            ), self.ran[-3:]
 
-    def _translated(self, upstream: Table) -> list[tuple[Any, ...]]:
-        """What the columns of TiDB's table must be for those of the source's table."""
-        dialect = Dialect.MARIADB if self.mariadb else Dialect.MYSQL
-        return self._looks(tidb_table(definition_of(upstream, dialect), words_of(self.target, {}), []))
+    def _definition(self, upstream: Table) -> TableDefinition:
+        return definition_of(upstream, Dialect.MARIADB if self.mariadb else Dialect.MYSQL)
 
-    def _looks(self, table: TableDefinition) -> list[tuple[Any, ...]]:
+    def _looks(self, table: TableDefinition, upstream: Table) -> list[tuple[Any, ...]]:
+        """What a table's columns must have in common; each product prints an expression in its own words."""
+        found = self._definition(upstream).columns
+        computed = {one.name for one in found if one.default and one.default.kind is DefaultKind.EXPRESSION}
         return [
             (
                 column.name,
                 replace(column.type, arguments=() if column.type.name in INTEGER_TYPES else column.type.arguments),
                 (column.charset, column.collation),
                 (column.nullable, column.renewed, column.comment),
-                None if column.default is None else (column.default.kind, column.default.text.strip("'").lower()),
+                column.default
+                and column.name not in computed
+                and (column.default.kind, column.default.text.strip("'")),
             )
             for column in table.columns
         ]

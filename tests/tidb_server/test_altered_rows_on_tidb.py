@@ -48,8 +48,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "ALTER TABLE t DROP COLUMN g, DROP COLUMN c",
     ),
     "columns of keys": (
-        "CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL DEFAULT 1, b INT NOT NULL DEFAULT 2,"
-        " c INT NOT NULL DEFAULT 3, d INT, e INT, UNIQUE k (a, b, id), KEY m (d, e), UNIQUE n (b, c, id))",
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT NOT NULL DEFAULT 2, c INT NOT NULL DEFAULT 3, d INT, e INT,"
+        " UNIQUE k (a, b), KEY m (d, e), KEY n (a, b, c))",
         "ALTER TABLE t DROP COLUMN a, DROP COLUMN b",
         "ALTER TABLE t RENAME COLUMN d TO dd, RENAME KEY m TO mm, DROP COLUMN e",
         "ALTER TABLE t ADD f INT, ADD g INT, ADD UNIQUE fg (f, g)",
