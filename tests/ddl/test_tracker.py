@@ -161,7 +161,7 @@ def test_flags_of_the_log_decide(target: Any, source_server: MariadbServer, sour
     logged = queries(source_server.binlog_files()[-1].read_bytes())
     assert [query.sql for query in logged] == list(statements)
     for query in logged:
-        context = Context(query.schema, query.sql_mode, **mariadb_flags(query))
+        context = Context(query.schema, query.sql_mode, **mariadb_flags(query, logs_defaults=True))
         tracker.apply(tracker.after(target, classify_ddl(query.sql, context)))
     for table in ("t", "u", "v"):
         assert tracker.get(TableName(schema, table)) == read_table(source, TableName(schema, table))

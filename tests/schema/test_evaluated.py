@@ -56,6 +56,9 @@ STATEMENTS = [
     "alter table n1 alter column b set default 1, alter c drop default, force, order by id, b",
     "alter table n1 rename index id to ix, add fulltext (d), add key kd (d(9) desc) comment 'x'",
     "alter table n1 add primary key (id), drop index ix",
+    "create table ye (a year default 0, b year default '0', c year default '0000', d year default 7, e year default 99,"
+    " f year not null default '70', g year default '000', h year default 1.6)",
+    "alter table ye add j year default '5', alter a set default '0'",
     "create table n2 (a decimal(65,30) not null default 1, b decimal(65,30) default -0.5,"
     " c decimal(65,0) default 12345678901234567890123456789012345, d decimal(40,2) default 999999999999999999999999.5)",
     "alter table n2 add e decimal(5,2) default 0.125, add f decimal(5) default 1.5, add g int default 2.5,"

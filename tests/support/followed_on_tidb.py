@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from support.followed_ddl import Followed
+from unshard.ddl.evaluate import definition_of
+from unshard.ddl.for_tidb import words_of
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
+from unshard.schema.definition import INTEGER_TYPES, DefaultKind, Dialect, TableDefinition
+from unshard.schema.tidb import tidb_table
 
 
 class OnTidb(Followed):
@@ -24,6 +29,29 @@ class OnTidb(Followed):
             assert there is not None, self.ran[-3:]
             assert (tracked.columns, tracked.indexes) == (upstream.columns, upstream.indexes), self.ran[-3:]
             assert misfits(upstream, there) == [], self.ran[-3:]
+            assert self._looks(definition_of(there, Dialect.TIDB), upstream) == self._looks(
+                tidb_table(self._definition(upstream), words_of(self.target, {}), []), upstream
+            ), self.ran[-3:]
+
+    def _definition(self, upstream: Table) -> TableDefinition:
+        return definition_of(upstream, Dialect.MARIADB if self.mariadb else Dialect.MYSQL)
+
+    def _looks(self, table: TableDefinition, upstream: Table) -> list[tuple[Any, ...]]:
+        """What a table's columns must have in common; each product prints an expression in its own words."""
+        found = self._definition(upstream).columns
+        computed = {one.name for one in found if one.default and one.default.kind is DefaultKind.EXPRESSION}
+        return [
+            (
+                column.name,
+                replace(column.type, arguments=() if column.type.name in INTEGER_TYPES else column.type.arguments),
+                (column.charset, column.collation),
+                (column.nullable, column.renewed, column.comment),
+                column.default
+                and column.name not in computed
+                and (column.default.kind, column.default.text.strip("'")),
+            )
+            for column in table.columns
+        ]
 
     def there(self, name: TableName) -> Table | None:
         return read_table(self.target, name)

@@ -68,6 +68,9 @@ STRICT_MODES = frozenset(
 """Modes that are left out on the target: a statement that the source took must not fail there by a stricter check."""
 
 _EXPLICIT_DEFAULTS = 1 << 24
+_EXPLICIT_DEFAULTS_SINCE = {5: 17, 6: 9, 7: 5, 8: 4, 9: 2}
+"""By second number of a MariaDB 10, its first version that logs explicit_defaults_for_timestamp; later ones all do."""
+
 _SQL_IF_EXISTS = 1 << 28
 _QUOTING_BY_NAME = frozenset({"ANSI", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB"})
 
@@ -83,7 +86,8 @@ class Context:
         time_zone: an offset or a name. "" where the event has none, which means that nothing in it depends on it. Never
             SYSTEM: the caller puts in the zone that SYSTEM was upstream.
         collation_connection, collation_server: ids as in the event; 0 where it has none. The text itself is decoded.
-        explicit_defaults_for_timestamp: None where the event doesn't record it; the target's own setting counts then.
+        explicit_defaults_for_timestamp: None where neither the event nor the source tells it; the target's own setting
+            counts then.
         sql_if_exists: MariaDB: IF EXISTS holds for tables and schemas although the text doesn't say so.
         mariadb: whether a MariaDB server wrote the event (only MariaDB runs `/*M! … */`).
         lower_case_names: whether the source folds names of schemas and tables (`lower_case_table_names` is 1); row
@@ -185,10 +189,22 @@ class Context:
         )
 
 
-def mariadb_flags(query: QueryEvent) -> dict[str, Any]:
-    """Return the fields of `Context` that only MariaDB logs; two of them are bits of the status variable FLAGS2."""
+def logs_explicit_defaults(version: tuple[int, int, int]) -> bool:
+    """Return whether a MariaDB of that version logs explicit_defaults_for_timestamp with each statement."""
+    major, minor, patch = version
+    if (major, minor) >= (10, 10):
+        return True
+    return major == 10 and minor in _EXPLICIT_DEFAULTS_SINCE and patch >= _EXPLICIT_DEFAULTS_SINCE[minor]
+
+
+def mariadb_flags(query: QueryEvent, *, logs_defaults: bool) -> dict[str, Any]:
+    """Return the fields of `Context` that only MariaDB logs; two of them are bits of the status variable FLAGS2.
+
+    `logs_defaults` tells whether an event without the bit of explicit_defaults_for_timestamp means that it was off.
+    """
+    explicit = bool(query.flags2 & _EXPLICIT_DEFAULTS)
     return {
-        "explicit_defaults_for_timestamp": bool(query.flags2 & _EXPLICIT_DEFAULTS),
+        "explicit_defaults_for_timestamp": explicit if explicit or logs_defaults else None,
         "sql_if_exists": bool(query.flags2 & _SQL_IF_EXISTS),
         "default_collations": query.charset_collations or (),
     }

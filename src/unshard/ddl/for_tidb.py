@@ -48,7 +48,7 @@ from unshard.schema.tidb import (
     tidb_column,
 )
 from unshard.schema.tidb_alter import alter_table
-from unshard.schema.words import NotUnderstoodError
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "HIGH_NOT_PRECEDENCE"})
 """Modes that decide what an expression means; TiDB's session keeps them."""
@@ -71,10 +71,14 @@ def for_tidb(
 
     `upstream` is the source's table before the statement, None where the statement makes it. `create_schema` is SHOW
     CREATE DATABASE of the source's schema. Reads the target's own table from the target. Raises DdlError DDL-037 for a
-    statement that is not understood, DDL-038 for one that TiDB does not support.
+    statement that is not understood, DDL-038 for one that TiDB does not support, DDL-040 for one that does not fit the
+    source's table, as what a filter leaves of a statement may not.
     """
     try:
         found = _translated(connection, ddl, upstream, create_schema, wished)
+    except ContradictionError as error:
+        where = replace(ddl.context.where, table=str(ddl.tables[0]))
+        raise DdlError("DDL-040", where, str(error), {"statement": ddl.text}) from error
     except NotUnderstoodError as error:
         raise DdlError("DDL-037", ddl.context.where, str(error), {"statement": ddl.text}) from error
     except NotInTidbError as error:

@@ -19,7 +19,7 @@ from unshard.schema.definition import (
     KeyKind,
     TableDefinition,
 )
-from unshard.schema.implied import Surroundings, arranged, complete_column, converted, resolved
+from unshard.schema.implied import Surroundings, arranged, charset_of, complete_column, converted, resolved
 from unshard.schema.lex import tokens
 from unshard.schema.operations import (
     END,
@@ -60,10 +60,27 @@ def altered(
     says IF EXISTS or IF NOT EXISTS, and otherwise raises ContradictionError. Raises NotUnderstoodError for an operation
     that is not supported here.
     """
-    change = _Change(table, around)
+    change = _Change(table, around, settled_charset(table, operations, around))
     for operation in operations:
         change.take(operation)
     return arranged(change.result(), name, around)
+
+
+def settled_charset(table: TableDefinition, operations: Sequence[Operation], around: Surroundings) -> tuple[str, str]:
+    """Return the character set and collation that a table has after the operations of one ALTER TABLE.
+
+    All columns that the statement defines have them, unless they name others, wherever in it they are.
+    """
+    charset = (table.charset, table.collation)
+    for operation in operations:
+        match operation:
+            case ConvertCharset(name, collation):
+                default = name or charset_of(around.collation)
+                charset = resolved(default, collation, default, around)
+            case SetOptions(name, collation) if name or collation:
+                given = name or (None if collation else charset[0])
+                charset = resolved(given, collation, charset[0], around)
+    return charset
 
 
 @dataclass(slots=True)
@@ -72,6 +89,7 @@ class _Change:
 
     table: TableDefinition
     around: Surroundings
+    charset: tuple[str, str]
     dropped: set[str] = field(default_factory=set)
     changed: dict[str, ChangeColumn] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -83,11 +101,7 @@ class _Change:
     """
     new_keys: list[KeyDefinition] = field(default_factory=list)
     new_foreign_keys: list[ForeignKey] = field(default_factory=list)
-    charset: tuple[str, str] = field(init=False)
     converts: bool = False
-
-    def __post_init__(self) -> None:
-        self.charset = (self.table.charset, self.table.collation)
 
     @singledispatchmethod
     def take(self, operation: Operation) -> None:
@@ -123,7 +137,8 @@ class _Change:
 
     @take.register
     def _(self, operation: SetDefault) -> None:
-        self._has_column(operation.name, False)
+        if not self._has_column(operation.name, operation.if_exists):
+            return
         columns = []
         for column in self.table.columns:
             if column.name.lower() == operation.name.lower():
@@ -192,7 +207,9 @@ class _Change:
     @take.register
     def _(self, operation: RenameKey) -> None:
         if self.table.key(operation.old) is None:
-            raise ContradictionError(f"the table has no key {operation.old}")
+            if not operation.if_exists:
+                raise ContradictionError(f"the table has no key {operation.old}")
+            return
         self.renamed_keys[operation.old.lower()] = operation.new
 
     @take.register
@@ -217,17 +234,12 @@ class _Change:
 
     @take.register
     def _(self, operation: ConvertCharset) -> None:
-        default = operation.charset or self.around.collation.partition("_")[0]
-        self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
         self.converts = True
         columns = tuple(converted(column, *self.charset) for column in self.table.columns)
         self.table = replace(self.table, columns=columns)
 
     @take.register
     def _(self, operation: SetOptions) -> None:
-        if operation.charset or operation.collation:
-            given_charset = operation.charset or (None if operation.collation else self.charset[0])
-            self.charset = resolved(given_charset, operation.collation, self.charset[0], self.around)
         self.table = self.table.with_options(dict(operation.options))
 
     @take.register

@@ -41,6 +41,8 @@ _NUMERIC = frozenset({*INTEGER_TYPES, "decimal", "float", "double", "year"})
 _EVERY_DIGIT = Context(prec=200, rounding=ROUND_HALF_UP)
 """Arithmetic with all digits of any DECIMAL: the type has at most 65."""
 
+_YEAR_DIGITS = 4
+_CENTURY, _SHORT_1970, _OF_1900, _OF_2000 = 100, 70, 1900, 2000
 _NUMBERED = re.compile(r"_ibfk_(\d+)$")
 _CHECK_NUMBER = re.compile(r"_chk_(\d+)$")
 
@@ -220,16 +222,30 @@ def _constant(text: str, kind: DataType) -> str:
     """Return a literal as the server stores it: a number gets the digits of its type."""
     if kind.name not in _NUMERIC or text[:1] in "bBxX":
         return text
-    plain = unquoted(text) if text[:1] in "'\"" else text
+    quoted = text[:1] in "'\""
+    plain = unquoted(text) if quoted else text
     try:
         value = Decimal(plain)
     except InvalidOperation:
         return text
+    if kind.name == "year":
+        return _year(_rounded(value, 0), zero=not quoted or len(plain) == _YEAR_DIGITS)
     if kind.name == "decimal":
         value = _rounded(value, kind.arguments[1])
-    elif kind.name in INTEGER_TYPES or kind.name == "year":
+    elif kind.name in INTEGER_TYPES:
         value = _rounded(value, 0)
     return format(value, "f")
+
+
+def _year(value: Decimal, *, zero: bool) -> str:
+    """Return the four digits of the year that a number means.
+
+    A year of two digits is one of 1970 to 2069. `zero` tells whether 0 means the year 0000: the number 0 and the text
+    '0000' do, and every other text means 2000.
+    """
+    if 0 < value < _CENTURY or (value == 0 and not zero):
+        value += _OF_2000 if value < _SHORT_1970 else _OF_1900
+    return format(value, "04f")
 
 
 def _rounded(value: Decimal, digits: int) -> Decimal:

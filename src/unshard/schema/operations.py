@@ -65,6 +65,7 @@ class SetDefault:
 
     name: str
     default: Default | None
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ class RenameKey:
 
     old: str
     new: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class AlterKey:
 
     name: str
     invisible: bool
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,10 +287,10 @@ def _rename(at: StatementWords) -> Operation:
         return RenameColumn(old, at.column_name(), maybe)
     if at.word() in ("INDEX", "KEY"):
         at.place += 1
-        at.take("IF", "EXISTS")
+        maybe = at.take("IF", "EXISTS")
         old = at.name()
         at.need("TO")
-        return RenameKey(old, at.name())
+        return RenameKey(old, at.name(), maybe)
     at.take("TO") or at.take("AS") or at.take_symbol("=")
     at.column_name()
     return NoChange(("RENAME",))
@@ -299,12 +299,12 @@ def _rename(at: StatementWords) -> Operation:
 def _alter(at: StatementWords) -> Operation:
     at.need("ALTER")
     if at.take("INDEX") or at.take("KEY"):
-        at.take("IF", "EXISTS")
+        maybe = at.take("IF", "EXISTS")
         name = at.name()
         if at.take("VISIBLE") or at.take("NOT", "IGNORED"):
-            return AlterKey(name, invisible=False)
+            return AlterKey(name, invisible=False, if_exists=maybe)
         if at.take("INVISIBLE") or at.take("IGNORED"):
-            return AlterKey(name, invisible=True)
+            return AlterKey(name, invisible=True, if_exists=maybe)
         raise at.fail("VISIBLE or INVISIBLE")
     if at.take("CHECK") or at.take("CONSTRAINT"):
         name = at.name()
@@ -312,12 +312,12 @@ def _alter(at: StatementWords) -> Operation:
         at.need("ENFORCED")
         return AlterCheck(name, enforced)
     at.take("COLUMN")
-    at.take("IF", "EXISTS")
+    maybe = at.take("IF", "EXISTS")
     name = at.column_name()
     if at.take("SET", "DEFAULT"):
-        return SetDefault(name, read_default(at))
+        return SetDefault(name, read_default(at), maybe)
     if at.take("DROP", "DEFAULT"):
-        return SetDefault(name, None)
+        return SetDefault(name, None, maybe)
     if at.take("SET", "INVISIBLE") or at.take("SET", "VISIBLE"):
         return SetVisibility(name, at.tokens[at.place - 1].word == "INVISIBLE")
     raise at.fail("SET or DROP")

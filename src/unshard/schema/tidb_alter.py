@@ -8,9 +8,10 @@ therefore needs its own statement (errors 8200, 1072, 1054).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from unshard.model.table import TableName, quote_name
+from unshard.schema.alter import altered, settled_charset
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -22,7 +23,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.free_names import with_free_names
-from unshard.schema.implied import Surroundings, charset_of, complete_column, converted, named_foreign_keys, resolved
+from unshard.schema.implied import Surroundings, charset_of, complete_column, converted, named_foreign_keys
 from unshard.schema.operations import (
     END,
     AddCheck,
@@ -48,31 +49,10 @@ from unshard.schema.operations import (
 )
 from unshard.schema.text import column_text, default_text, key_body
 from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
+from unshard.schema.tidb_changes import TidbChange, columns_of, grouped, names_in, needed_by
+from unshard.schema.void_operations import without_void
 
 _BARE = TableDefinition(())
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One change of a table, as it is written in an ALTER TABLE for TiDB.
-
-    Several changes share a statement, except a change that is `alone`, one that changes the same column or key as
-    another change, and one that needs a column (`needed`) which another change makes.
-    """
-
-    text: str
-    columns: frozenset[str] = frozenset()
-    keys: frozenset[str] = frozenset()
-    needed: frozenset[str] = frozenset()
-    alone: bool = False
-
-    def goes_with(self, others: Sequence[_Change]) -> bool:
-        if self.alone or any(other.alone for other in others):
-            return False
-        return not any(
-            self.columns & (other.columns | other.needed) or self.needed & other.columns or self.keys & other.keys
-            for other in others
-        )
 
 
 def alter_table(
@@ -85,56 +65,70 @@ def alter_table(
 ) -> Translation:
     """Translate the operations of a source's ALTER TABLE into statements on TiDB's table `name`.
 
-    `before` is the source's table, complete, and `there` is TiDB's table, None if it is not known; both from before the
-    statement. Raises NotInTidbError.
+    `before` is the source's table, complete, or one without columns if it is not known, and `there` is TiDB's table,
+    None if it is not known; both from before the statement. Raises NotInTidbError, and what `altered` raises for
+    `before`.
     """
-    translator = _Translator(name.table, before, there, around, words)
-    for operation in sorted(with_free_names(operations, before), key=_turn):
+    operations = without_void(operations, before)
+    translator = _Translator(operations, name.table, before, there, around, words)
+    for operation in sorted(with_free_names(operations), key=_turn):
         translator.take(operation)
     statements = tuple(
         f"ALTER TABLE {name.quoted} {', '.join(change.text for change in group)}"
-        for group in _grouped(translator.changes)
+        for group in grouped(translator.changes)
     )
     return Translation(statements, tuple(translator.left_out))
 
 
 def _turn(operation: Operation) -> int:
-    """Return an operation's rank: drops of foreign keys first, then drops of keys, then the rest.
+    """Return an operation's rank: drops of foreign keys first, then drops of keys, then a conversion, then the rest.
 
-    Dropped keys are from before the statement; once they are dropped, they block no change of a column.
+    Dropped keys are from before the statement; once they are dropped, they block no change of a column. A conversion is
+    of the columns that the other operations change, and of columns by their old names.
     """
-    if isinstance(operation, DropForeignKey):
-        return 0
-    return 1 if isinstance(operation, DropKey | DropConstraint) else 2
-
-
-def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
-    groups: list[list[_Change]] = []
-    for change in changes:
-        if groups and change.goes_with(groups[-1]):
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
+    match operation:
+        case DropForeignKey():
+            return 0
+        case DropKey() | DropConstraint():
+            return 1
+        case ConvertCharset():
+            return 2
+    return 3
 
 
 class _Translator:
     """The translator of the operations of one ALTER TABLE, which are given to it in order.
 
-    `changes` are the results for TiDB.
+    `changes` are the results for TiDB. `after` is the source's table after the statement, or only that table's
+    character set if `before` is not known. `replaced` are the columns that the statement drops or defines anew,
+    `dropping` those still to be dropped. `shape` is TiDB's table as the changes so far leave it, as far as later ones
+    depend on it.
     """
 
     def __init__(
-        self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: TidbWords
+        self,
+        operations: Sequence[Operation],
+        name: str,
+        before: TableDefinition,
+        there: TableDefinition | None,
+        around: Surroundings,
+        words: TidbWords,
     ) -> None:
         self.name = name
         self.before = before
+        if before.columns:
+            self.after = altered(before, operations, name, around)
+        else:
+            charset, collation = settled_charset(before, operations, around)
+            self.after = replace(before, charset=charset, collation=collation)
+        self.dropping = {one.name.lower() for one in operations if isinstance(one, DropColumn)}
+        self.replaced = self.dropping | {one.old.lower() for one in operations if isinstance(one, ChangeColumn)}
         self.there = there
         self.shape = there or _BARE
         self.around = around
         self.words = words
-        self.charset = (before.charset, before.collation)
-        self.changes: list[_Change] = []
+        self.collation = words.collation_for(before.collation)
+        self.changes: list[TidbChange] = []
         self.left_out: list[str] = []
 
     def take(self, operation: Operation) -> None:
@@ -147,6 +141,7 @@ class _Translator:
                 self._drop_column(name, if_exists)
             case RenameColumn(old, new):
                 self._change(f"RENAME COLUMN {quote_name(old)} TO {quote_name(new)}", columns={old, new})
+                self._rename_in_shape(old, new)
             case SetDefault():
                 self._set_default(operation)
             case AddKey(key, if_not_exists):
@@ -154,7 +149,7 @@ class _Translator:
             case DropKey(name, if_exists):
                 self._drop_key(name, if_exists)
             case RenameKey(old, new) if self._has_key(old):
-                self._change(f"RENAME INDEX {quote_name(old)} TO {quote_name(new)}", keys={old, new})
+                self._rename_key(old, new)
             case AlterKey(name, invisible) if self._has_key(name):
                 self._change(f"ALTER INDEX {quote_name(name)} {'INVISIBLE' if invisible else 'VISIBLE'}", keys={name})
             case AddForeignKey(key) if self.before.option("ENGINE").upper() not in ("", "INNODB"):
@@ -171,7 +166,7 @@ class _Translator:
             case AlterCheck(name, enforced) if self._has_check(name):
                 self._alone(f"ALTER CONSTRAINT {quote_name(name)} {'' if enforced else 'NOT '}ENFORCED")
             case ConvertCharset():
-                self._convert(operation)
+                self._convert()
             case SetOptions():
                 self._set_options(operation)
             case Partitioning(_, text):
@@ -182,21 +177,22 @@ class _Translator:
     def _change(
         self, text: str, columns: Collection[str] = (), keys: Collection[str] = (), needed: Collection[str] = ()
     ) -> None:
-        self.changes.append(_Change(text, _folded(columns), _folded(keys), _folded(needed)))
+        self.changes.append(TidbChange(text, _folded(columns), _folded(keys), _folded(needed)))
 
     def _alone(self, text: str) -> None:
-        self.changes.append(_Change(text, alone=True))
+        self.changes.append(TidbChange(text, alone=True))
 
     def _leave_out(self, operation: Operation) -> None:
         """Leave out a change of storage, or of something that TiDB's table never had."""
         self.left_out.append(type(operation).__name__)
 
-    def _column(self, written: ColumnClause, old: str = "") -> ColumnDefinition:
-        complete = complete_column(written.column, *self.charset, self.around)
-        primary = [key for key in (*self.before.keys, *written.keys) if key.kind is KeyKind.PRIMARY]
-        if any({complete.name.lower(), old.lower()}.intersection(key.columns) for key in primary):
-            complete = replace(complete, nullable=False)
-        return tidb_column(complete, self.words)
+    def _column(self, written: ColumnClause) -> ColumnDefinition:
+        """Return a written column as the source has it after the whole statement, on which its properties depend."""
+        found = self.after.column(written.column.name)
+        return tidb_column(found or self._completed(written.column), self.words)
+
+    def _completed(self, column: ColumnDefinition) -> ColumnDefinition:
+        return complete_column(column, self.after.charset, self.after.collation, self.around)
 
     def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
         column = self._column(written)
@@ -207,22 +203,23 @@ class _Translator:
             self.left_out.append(f"STORED of column {column.name}")
         unless = "IF NOT EXISTS " if if_not_exists else ""
         text = f"ADD COLUMN {unless}{_line(column)}{_position(position)}"
-        self._change(text, columns={column.name}, needed={position} if position else ())
+        self._change(text, columns={column.name}, needed=needed_by(column, after=position))
         self._take_shape(column)
         for key in written.keys:
             self._add_key(key, False)
 
     def _change_column(self, operation: ChangeColumn) -> None:
-        column = self._column(operation.written, operation.old)
+        column = self._column(operation.written)
         position = _position(operation.position)
-        needed = {operation.position} if operation.position else ()
-        if operation.old.lower() == column.name.lower() and operation.old == column.name:
+        needed = needed_by(column, self.shape.column(operation.old), after=operation.position)
+        if operation.old == column.name:
             text = f"MODIFY COLUMN {_maybe(operation.if_exists)}{_line(column)}{position}"
         else:
             text = f"CHANGE COLUMN {_maybe(operation.if_exists)}{quote_name(operation.old)} {_line(column)}{position}"
-        cut = self._cut_keys(operation.old, column)
+        self._rename_in_shape(operation.old, column.name)
+        cut = self._cut_keys(column)
         for key in cut:
-            self._change(f"DROP INDEX {quote_name(key.name)}", columns=key.columns, keys={key.name})
+            self._change(f"DROP INDEX {quote_name(key.name)}", columns=columns_of(key), keys={key.name})
         self._change(text, columns={operation.old, column.name}, needed=needed)
         self._take_shape(column)
         for key in cut:
@@ -230,43 +227,42 @@ class _Translator:
         for key in operation.written.keys:
             self._add_key(key, False)
 
-    def _cut_keys(self, old: str, column: ColumnDefinition) -> list[KeyDefinition]:
-        """Return the keys over a column that becomes a TEXT or BLOB, under its new name.
-
-        MariaDB cuts such keys to prefixes.
-        """
+    def _cut_keys(self, column: ColumnDefinition) -> list[KeyDefinition]:
+        """Return the keys over a column that becomes a TEXT or BLOB: MariaDB cuts them to prefixes."""
         if column.type.name not in (*CLOB_TYPES, *BLOB_TYPES):
             return []
-        found = []
-        for key in self.shape.keys:
-            if any(part.column.lower() == old.lower() and not part.prefix for part in key.parts):
-                parts = (
-                    replace(part, column=column.name) if part.column.lower() == old.lower() else part
-                    for part in key.parts
-                )
-                found.append(replace(key, parts=tuple(parts)))
-        return found
+        name = column.name.lower()
+        return [key for key in self.shape.keys if any(p.column.lower() == name and not p.prefix for p in key.parts)]
 
     def _drop_column(self, name: str, if_exists: bool) -> None:
-        """Drop a column.
+        """Drop a column, after the columns to be dropped that are computed from it.
 
-        TiDB refuses to drop a column of a key over several columns, so such a key is dropped first and added again
-        without the column.
+        TiDB refuses to drop a column of a key over several columns, so such a key is dropped first. It is added again
+        without any of the columns that the statement drops: over more of them it could be refused for the rows.
         """
-        smaller = []
-        for key in self.shape.keys:
-            if name.lower() not in key.columns or len(key.parts) == 1:
-                continue
-            if key.kind is KeyKind.PRIMARY:
+        if name.lower() not in self.dropping:
+            return  # dropped before a column that it is computed from
+        for column in self.shape.columns:
+            if column.name.lower() in self.dropping - {name.lower()} and name.lower() in names_in(column.generated):
+                self._drop_column(column.name, False)
+        covering = [key for key in self.shape.keys if name.lower() in key.columns]
+        for key in covering:
+            if len(key.parts) > 1 and key.kind is KeyKind.PRIMARY:
                 raise NotInTidbError(f"column {name}: TiDB drops no column of a primary key")
-            self._change(f"DROP INDEX {quote_name(key.name)}", columns=key.columns, keys={key.name})
-            smaller.append(replace(key, parts=tuple(part for part in key.parts if part.column.lower() != name.lower())))
-        self._change(f"DROP COLUMN {_maybe(if_exists)}{quote_name(name)}", columns={name})
-        for key in smaller:
-            self._add_key(key, False)
-        names = {key.name.lower(): key for key in smaller}
-        keys = tuple(names.get(key.name.lower(), key) for key in self.shape.keys)
-        self.shape = replace(self.shape, keys=keys)
+            if len(key.parts) > 1:
+                self._change(f"DROP INDEX {quote_name(key.name)}", columns=columns_of(key), keys={key.name})
+        needed = needed_by(self.shape.column(name))
+        self._change(f"DROP COLUMN {_maybe(if_exists)}{quote_name(name)}", columns={name}, needed=needed)
+        columns = tuple(column for column in self.shape.columns if column.name.lower() != name.lower())
+        self.shape = replace(self.shape, columns=columns)
+        for key in covering:
+            parts = tuple(part for part in key.parts if part.column.lower() not in self.dropping)
+            self._forget_key(key.name)
+            if parts:
+                smaller = replace(key, parts=parts)
+                self._add_key(smaller, False)
+                self.shape = replace(self.shape, keys=(*self.shape.keys, smaller))
+        self.dropping.discard(name.lower())
 
     def _set_default(self, operation: SetDefault) -> None:
         name = quote_name(operation.name)
@@ -274,7 +270,7 @@ class _Translator:
         if operation.default is None:
             self._change(f"ALTER COLUMN {name} DROP DEFAULT", columns={operation.name})
         elif column is not None:
-            complete = complete_column(replace(column, default=operation.default), *self.charset, self.around)
+            complete = self._completed(replace(column, default=operation.default))
             text = default_text(complete, Dialect.TIDB) or "NULL"
             self._change(f"ALTER COLUMN {name} SET DEFAULT {text}", columns={operation.name})
 
@@ -285,10 +281,14 @@ class _Translator:
         if if_not_exists and self.shape.key(key.name) is not None:
             return
         key = tidb_key(key, self.shape)
-        columns = {part.column for part in key.parts if part.column}
         name = f" {quote_name(key.name)}" if key.name and key.kind is not KeyKind.PRIMARY else ""
         own = key.name or f"key {len(self.changes)}"
-        self._change(f"ADD {key.kind}{name} {key_body(key)}", keys={own}, needed=columns)
+        self._change(f"ADD {key.kind}{name} {key_body(key)}", keys={own}, needed=columns_of(key))
+
+    def _rename_key(self, old: str, new: str) -> None:
+        self._change(f"RENAME INDEX {quote_name(old)} TO {quote_name(new)}", keys={old, new})
+        keys = (replace(key, name=new) if key.name.lower() == old.lower() else key for key in self.shape.keys)
+        self.shape = replace(self.shape, keys=tuple(keys))
 
     def _add_foreign_key(self, key: ForeignKey) -> None:
         """Add a foreign key by the name that the source's server gives it, since TiDB would make up another one."""
@@ -304,15 +304,26 @@ class _Translator:
         others = tuple(one for one in self.shape.columns if one.name.lower() != column.name.lower())
         self.shape = replace(self.shape, columns=(*others, column))
 
+    def _rename_in_shape(self, old: str, new: str) -> None:
+        columns = (replace(one, name=new) if one.name.lower() == old.lower() else one for one in self.shape.columns)
+        keys = []
+        for key in self.shape.keys:
+            parts = (replace(part, column=new) if part.column.lower() == old.lower() else part for part in key.parts)
+            keys.append(replace(key, parts=tuple(parts)))
+        self.shape = replace(self.shape, columns=tuple(columns), keys=tuple(keys))
+
     def _drop_key(self, name: str, if_exists: bool) -> None:
         if name.upper() == "PRIMARY":
             self._alone("DROP PRIMARY KEY")
         elif self._has_key(name):
             key = self.shape.key(name)
-            columns = key.columns if key is not None else ()
+            columns = columns_of(key) if key is not None else ()
             self._change(f"DROP INDEX {_maybe(if_exists)}{quote_name(name)}", columns=columns, keys={name})
-            kept = tuple(one for one in self.shape.keys if one.name.lower() != name.lower())
-            self.shape = replace(self.shape, keys=kept)
+        self._forget_key(name)
+
+    def _forget_key(self, name: str) -> None:
+        kept = tuple(one for one in self.shape.keys if one.name.lower() != name.lower())
+        self.shape = replace(self.shape, keys=kept)
 
     def _has_key(self, name: str) -> bool:
         """Return whether TiDB's table may have a key: False for a kind of key that was left out there."""
@@ -336,21 +347,18 @@ class _Translator:
         else:
             self._drop_key(name, if_exists)
 
-    def _convert(self, operation: ConvertCharset) -> None:
-        default = operation.charset or charset_of(self.around.collation)
-        self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
+    def _convert(self) -> None:
+        """Convert the columns that the statement neither drops nor defines anew."""
         for column in self.before.columns:
-            behind = converted(column, *self.charset)
+            behind = converted(column, self.after.charset, self.after.collation)
             one, other = tidb_column(column, self.words), tidb_column(behind, self.words)
-            if one != other:
+            if one != other and column.name.lower() not in self.replaced:
                 self._change(f"MODIFY COLUMN {_line(other)}", columns={column.name})
-        self._set_charset(*self.charset)
+        self._set_charset()
 
     def _set_options(self, operation: SetOptions) -> None:
         if operation.charset or operation.collation:
-            given = operation.charset or (None if operation.collation else self.charset[0])
-            self.charset = resolved(given, operation.collation, self.charset[0], self.around)
-            self._set_charset(*self.charset)
+            self._set_charset()
         if operation.counter:
             self._alone(f"AUTO_INCREMENT = {operation.counter}")
         for name, value in operation.options:
@@ -359,10 +367,11 @@ class _Translator:
             else:
                 self.left_out.append(f"{name} = {value}")
 
-    def _set_charset(self, charset: str, collation: str) -> None:
-        there = self.words.collation_for(collation)
-        if there != self.words.collation_for(self.before.collation):
+    def _set_charset(self) -> None:
+        there = self.words.collation_for(self.after.collation)
+        if there != self.collation:
             self._alone(f"DEFAULT CHARACTER SET = {charset_of(there)} COLLATE = {there}")
+            self.collation = there
 
 
 def _folded(names: Collection[str]) -> frozenset[str]:

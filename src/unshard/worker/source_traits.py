@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from unshard.ddl.context import logs_explicit_defaults
 from unshard.ddl.evaluate import server_dialect
 from unshard.errors import UnshardError
 from unshard.log import logger
@@ -18,7 +19,7 @@ SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')
 
 
 def read_traits(endpoint: Endpoint) -> SourceTraits:
-    """Return its flavour, how it folds names, and what SYSTEM is as a time zone there. Raises SourceError."""
+    """Return its flavour, how it folds names, its time zone and its defaults of TIMESTAMP. Raises SourceError."""
     with session(endpoint, "source") as connection:
         server = identify(connection)
         ((names, zone),) = rows(connection, "SELECT @@lower_case_table_names, @@global.time_zone")
@@ -28,7 +29,16 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
         mariadb = server.flavour is Flavour.MARIADB
         dialect = server_dialect(mariadb=mariadb, version=server.version)
-        return SourceTraits(mariadb, int(names) == 1, str(zone), dialect, partial(_keeps_name, endpoint))
+        explicit = rows(connection, "SHOW GLOBAL VARIABLES LIKE 'explicit_defaults_for_timestamp'")
+        return SourceTraits(
+            mariadb,
+            int(names) == 1,
+            str(zone),
+            dialect,
+            explicit_defaults=bool(explicit) and explicit[0][1] == "ON",  # servers without it have the implied defaults
+            logs_defaults=logs_explicit_defaults(server.version),
+            keeps_name=partial(_keeps_name, endpoint),
+        )
 
 
 _CLOCKS_SECONDS = 300

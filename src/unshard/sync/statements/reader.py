@@ -33,6 +33,8 @@ class SourceTraits:
         lower_case_names: it stores names in lower case.
         time_zone: the value of its SYSTEM time zone.
         dialect: the syntax of its SHOW CREATE TABLE.
+        explicit_defaults: its explicit_defaults_for_timestamp, for statements whose event does not record theirs.
+        logs_defaults: a MariaDB that records it in each event where it is on.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
     """
@@ -41,6 +43,8 @@ class SourceTraits:
     lower_case_names: bool
     time_zone: str
     dialect: Dialect = Dialect.MARIADB
+    explicit_defaults: bool | None = None
+    logs_defaults: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
@@ -48,6 +52,9 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
     """Return the session that a statement had on its source, as its event records it."""
     query = statement.query
     zone = query.time_zone or ""
+    flags = mariadb_flags(query, logs_defaults=traits.logs_defaults) if traits.mariadb else mysql_flags(query)
+    if flags["explicit_defaults_for_timestamp"] is None:
+        flags["explicit_defaults_for_timestamp"] = traits.explicit_defaults
     return Context(
         schema=query.schema,
         sql_mode=query.sql_mode,
@@ -56,7 +63,7 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
         collation_connection=query.connection_collation,
         collation_server=query.server_collation,
         mariadb=traits.mariadb,
-        **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
+        **flags,
         auto_increment=query.auto_increment,
         lower_case_names=traits.lower_case_names,
         where=where,
