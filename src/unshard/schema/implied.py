@@ -27,6 +27,7 @@ from unshard.schema.definition import (
     KeyKind,
     TableDefinition,
     bytes_a_character,
+    is_check,
 )
 from unshard.schema.words import unquoted
 
@@ -271,7 +272,7 @@ def _checks(
     found = list(checks)
     kept = []
     for column in columns:
-        own = [other for other in column.others if "CHECK" in other.upper().split("(")[0].split()]
+        own = [other for other in column.others if is_check(other)]
         if own and around.dialect is not Dialect.MARIADB:
             found[:0] = [_check_of(text) for text in own]
             column = replace(column, others=tuple(other for other in column.others if other not in own))

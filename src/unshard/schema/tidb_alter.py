@@ -196,9 +196,12 @@ class _Translator:
         primary = [key for key in (*self.before.keys, *written.keys) if key.kind is KeyKind.PRIMARY]
         if any({complete.name.lower(), old.lower()}.intersection(key.columns) for key in primary):
             complete = replace(complete, nullable=False)
+        self.left_out += complete.checks
         return tidb_column(complete, self.words)
 
     def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
+        if if_not_exists and self.before.column(written.column.name) is not None:
+            return  # the source has made no key of it either
         column = self._column(written)
         if column.auto_increment:
             raise NotInTidbError(f"column {column.name}: TiDB adds no AUTO_INCREMENT column to a table")
@@ -211,6 +214,8 @@ class _Translator:
         self._take_shape(column)
         for key in written.keys:
             self._add_key(key, False)
+        for foreign_key in written.foreign_keys:
+            self.take(AddForeignKey(foreign_key))
 
     def _change_column(self, operation: ChangeColumn) -> None:
         column = self._column(operation.written, operation.old)

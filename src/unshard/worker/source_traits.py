@@ -28,7 +28,9 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
         mariadb = server.flavour is Flavour.MARIADB
         dialect = server_dialect(mariadb=mariadb, version=server.version)
-        return SourceTraits(mariadb, int(names) == 1, str(zone), dialect, partial(_keeps_name, endpoint))
+        references = tuple(server.version) >= ((10, 5) if mariadb else (9,))
+        keeps_name = partial(_keeps_name, endpoint)
+        return SourceTraits(mariadb, int(names) == 1, str(zone), dialect, references, keeps_name)
 
 
 _CLOCKS_SECONDS = 300

@@ -33,6 +33,7 @@ class SourceTraits:
         lower_case_names: it stores names in lower case.
         time_zone: the value of its SYSTEM time zone.
         dialect: the syntax of its SHOW CREATE TABLE.
+        inline_references: it makes a foreign key of REFERENCES in a column's definition.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
     """
@@ -41,6 +42,7 @@ class SourceTraits:
     lower_case_names: bool
     time_zone: str
     dialect: Dialect = Dialect.MARIADB
+    inline_references: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
@@ -59,6 +61,7 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
         **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
         auto_increment=query.auto_increment,
         lower_case_names=traits.lower_case_names,
+        inline_references=traits.inline_references,
         where=where,
     )
 
@@ -96,7 +99,7 @@ class StatementReader:
         Of the rules only the block-allow list is applied. Raises DdlError DDL-026 where it is no DDL, or a name in it
         has no schema, DDL-033 where the block-allow list keeps it out.
         """
-        context = replace(logged_context(work.statement, self.traits, where), schema="")
+        context = replace(logged_context(work.statement, self.traits, where), schema="", inline_references=True)
         return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
     def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> RoutedStatement:
