@@ -22,8 +22,9 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.schema.words import NotUnderstoodError
-from unshard.sync.statements.reader import SourceTraits, logged_context
+from unshard.sync.statements.reader import logged_context
 from unshard.testing.throwaway_server import ThrowawayServer
+from unshard.worker.source_traits import read_traits
 
 WHERE = Where(source="source-1")
 
@@ -37,7 +38,7 @@ class Evaluated:
     def __init__(self, source: ThrowawayServer, schema: str, options: str = "") -> None:
         self.server, self.schema = source, schema
         self.connection = source.connection()
-        self.mariadb = "MariaDB" in self.connection.get_server_info()
+        self.traits = replace(read_traits(source.endpoint), lower_case_names=False, time_zone="+00:00")
         self.tables: dict[TableName, Table] = {}
         self.schemas: dict[str, str] = {}
         self.refused: list[tuple[str, str]] = []
@@ -58,7 +59,7 @@ class Evaluated:
         """Run a statement and hold what is evaluated of it against the source. Raises what the source refuses."""
         self.run(sql)
         for statement in self._logged():
-            context = logged_context(statement, SourceTraits(self.mariadb, False, "+00:00"), WHERE)
+            context = logged_context(statement, self.traits, WHERE)
             ddl = classify(statement.sql, context)
             if isinstance(ddl, Ddl):
                 self._evaluate(ddl)

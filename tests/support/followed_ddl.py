@@ -28,11 +28,12 @@ from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.sync.statements.backfill import unlike_fills
-from unshard.sync.statements.reader import SourceTraits, logged_context
+from unshard.sync.statements.reader import logged_context
 from unshard.target.ddl_jobs import TidbDdl
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.testing.throwaway_server import ThrowawayServer
+from unshard.worker.source_traits import read_traits
 
 PLACE = ScratchPlace("dm_meta", "followed", "source-1")
 
@@ -47,7 +48,7 @@ class Followed:
     def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "") -> None:
         self.server, self.schema = source, schema
         self.source, self.target = source.connection(), target.connection()
-        self.mariadb = "MariaDB" in self.source.get_server_info()
+        self.traits = replace(read_traits(source.endpoint), lower_case_names=False, time_zone="+00:00")
         self.tracker = SchemaTracker(PLACE, schema_default=lambda name: show_create_database(self.source, name))
         self.ran: list[str] = []
         self._ddl: TidbDdl | None = None
@@ -96,7 +97,7 @@ class Followed:
 
     def follow(self) -> None:
         for statement in self._logged():
-            context = logged_context(statement, SourceTraits(self.mariadb, False, "+00:00"), Where(source="source-1"))
+            context = logged_context(statement, self.traits, Where(source="source-1"))
             ddl = classify(statement.sql, context)
             if isinstance(ddl, Ddl) and not self.tracker.without_effect(ddl):
                 self._carry_out(ddl)

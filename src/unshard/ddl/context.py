@@ -97,6 +97,7 @@ class Context:
             the server was built with.
         auto_increment: `auto_increment_increment` and `auto_increment_offset`.
         strict: whether the statement is one of ours, which no source has run: the target refuses what it would cut.
+        inline_references: whether the server makes a foreign key of REFERENCES in a column's definition, or may do so.
         by_tool: whether a tool of online DDL ran it on a copy that the tool itself filled (`ddl.online`).
     """
 
@@ -115,6 +116,7 @@ class Context:
     by_tool: bool = False
     auto_increment: tuple[int, int] = (1, 1)
     strict: bool = False
+    inline_references: bool = True
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -164,6 +166,7 @@ class Context:
             "by_tool": self.by_tool,
             "auto_increment": self.auto_increment,
             "strict": self.strict,
+            "inline_references": self.inline_references,
         }
 
     @classmethod
@@ -186,6 +189,7 @@ class Context:
             form.get("by_tool", False),
             (step, offset),
             form.get("strict", False),
+            form.get("inline_references", True),
         )
 
 

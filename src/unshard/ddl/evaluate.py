@@ -93,7 +93,9 @@ def _own_defaults(around: Surroundings) -> dict[str, str]:
 def definition_of(table: Table, dialect: Dialect) -> TableDefinition:
     """Return a table's definition, read from its SHOW CREATE TABLE. Raises NotUnderstoodError."""
     read = read_show_create(table.create_sql, dialect)
-    around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
+    around = Surroundings(
+        dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)), shown=True
+    )
     return complete_table(read, table.name.table, around)
 
 

@@ -10,11 +10,13 @@ from itertools import zip_longest
 
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import Cursor, tokens_of
+from unshard.ddl.inline_references import without_references
 from unshard.ddl.names import alter_names, body_end, mentions, read_table, says_charset
 from unshard.ddl.skipped_kinds import skip_reason
 from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.schema.lex import Token
+from unshard.schema.words import NotUnderstoodError
 
 
 def classify(sql: str, context: Context) -> Ddl | Skipped:
@@ -30,7 +32,13 @@ def classify(sql: str, context: Context) -> Ddl | Skipped:
         return Skipped(reason)
     statement = _statement(at)
     at.expect_end()
-    return statement
+    if context.inline_references or statement.kind not in (StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE):
+        return statement
+    try:
+        meant = without_references(sql, at.tokens)
+    except NotUnderstoodError as error:
+        raise at.refuse(str(error)) from error
+    return statement if meant == sql else classify(meant, context)
 
 
 def classify_ddl(sql: str, context: Context) -> Ddl:

@@ -127,6 +127,17 @@ class ColumnDefinition:
     period: str = ""
     others: tuple[str, ...] = ()
 
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The CHECKs among `others`, without the one by which MariaDB tells its JSON from a LONGTEXT."""
+        of_json = f"CHECK (json_valid(`{self.name.replace('`', '``')}`))"
+        return tuple(other for other in self.others if is_check(other) and other != of_json)
+
+
+def is_check(attribute: str) -> bool:
+    """Return whether an attribute of a column (`ColumnDefinition.others`) is a CHECK."""
+    return "CHECK" in attribute.upper().split("(")[0].split()
+
 
 class KeyKind(StrEnum):
     """The kinds of a key, each with the words that SHOW CREATE TABLE begins its line with."""

@@ -27,6 +27,7 @@ from unshard.schema.definition import (
     KeyKind,
     TableDefinition,
     bytes_a_character,
+    is_check,
 )
 from unshard.schema.words import unquoted
 
@@ -57,12 +58,15 @@ class Surroundings:
         default_collations: by character set, the session's default collation, for sets where it is not the server's
             built-in default.
         explicit_timestamps: the session's explicit_defaults_for_timestamp.
+        shown: whether the statement is a server's SHOW CREATE TABLE. MariaDB shows its JSON as a LONGTEXT, so a `json`
+            there is that of MySQL, whose texts are read by MariaDB's rules too (`load.creation`).
     """
 
     dialect: Dialect
     collation: str = ""
     default_collations: Mapping[str, str] = field(default_factory=dict)
     explicit_timestamps: bool = True
+    shown: bool = False
 
     def default_collation(self, charset: str) -> str:
         """Return the collation that a character set implies if none is named."""
@@ -146,7 +150,7 @@ def complete_column(column: ColumnDefinition, charset: str, collation: str, arou
 
 def _of_type(column: ColumnDefinition, charset: str, collation: str, around: Surroundings) -> ColumnDefinition:
     kind = column.type
-    if kind.name == "json" and around.dialect is Dialect.MARIADB:
+    if kind.name == "json" and around.dialect is Dialect.MARIADB and not around.shown:
         check = f"CHECK (json_valid(`{column.name.replace('`', '``')}`))"
         return replace(
             column,
@@ -284,7 +288,7 @@ def _checks(
     found = list(checks)
     kept = []
     for column in columns:
-        own = [other for other in column.others if "CHECK" in other.upper().split("(")[0].split()]
+        own = [other for other in column.others if is_check(other)]
         if own and around.dialect is not Dialect.MARIADB:
             found[:0] = [_check_of(text) for text in own]
             column = replace(column, others=tuple(other for other in column.others if other not in own))

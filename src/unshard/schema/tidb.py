@@ -4,7 +4,7 @@
 |---|---|
 | a collation that TiDB lacks | the one that `TidbWords.collation_for` names; a TEXT is made wider where it has to be |
 | a VARCHAR too long for its new character set | TEXT or MEDIUMTEXT |
-| FULLTEXT, SPATIAL and VECTOR keys, CHECK of a JSON column | left out |
+| FULLTEXT, SPATIAL and VECTOR keys, CHECK in a column's definition | left out |
 | a plain key longer than 3072 bytes | a key over prefixes |
 | INVISIBLE, COMPRESSED, COLUMN_FORMAT, STORAGE of a column | left out: the column is a plain one |
 | system versioning and its two columns | left out: current rows only |
@@ -120,6 +120,7 @@ def tidb_table(table: TableDefinition, words: TidbWords, left_out: list[str]) ->
     The parts that are left out are appended to `left_out`. Raises NotInTidbError.
     """
     columns = tuple(tidb_column(column, words) for column in table.columns if not column.period)
+    left_out += [check for column in table.columns for check in column.checks]
     if not columns:
         raise NotInTidbError("TiDB has no table without columns, and no periods")
     if table.versioned:

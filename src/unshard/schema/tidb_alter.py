@@ -188,8 +188,9 @@ class _Translator:
 
     def _column(self, written: ColumnClause) -> ColumnDefinition:
         """Return a written column as the source has it after the whole statement, on which its properties depend."""
-        found = self.after.column(written.column.name)
-        return tidb_column(found or self._completed(written.column), self.words)
+        column = self.after.column(written.column.name) or self._completed(written.column)
+        self.left_out += written.column.checks
+        return tidb_column(column, self.words)
 
     def _completed(self, column: ColumnDefinition) -> ColumnDefinition:
         return complete_column(column, self.after.charset, self.after.collation, self.around)
@@ -207,6 +208,8 @@ class _Translator:
         self._take_shape(column)
         for key in written.keys:
             self._add_key(key, False)
+        for foreign_key in written.foreign_keys:
+            self.take(AddForeignKey(foreign_key))
 
     def _change_column(self, operation: ChangeColumn) -> None:
         column = self._column(operation.written)

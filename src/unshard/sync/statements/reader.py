@@ -35,6 +35,7 @@ class SourceTraits:
         dialect: the syntax of its SHOW CREATE TABLE.
         explicit_defaults: its explicit_defaults_for_timestamp, for statements whose event does not record theirs.
         logs_defaults: a MariaDB that records it in each event where it is on.
+        inline_references: it makes a foreign key of REFERENCES in a column's definition.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
     """
@@ -45,6 +46,7 @@ class SourceTraits:
     dialect: Dialect = Dialect.MARIADB
     explicit_defaults: bool | None = None
     logs_defaults: bool = True
+    inline_references: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
@@ -66,6 +68,7 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
         **flags,
         auto_increment=query.auto_increment,
         lower_case_names=traits.lower_case_names,
+        inline_references=traits.inline_references,
         where=where,
     )
 
@@ -103,7 +106,7 @@ class StatementReader:
         Of the rules only the block-allow list is applied. Raises DdlError DDL-026 where it is no DDL, or a name in it
         has no schema, DDL-033 where the block-allow list keeps it out.
         """
-        context = replace(logged_context(work.statement, self.traits, where), schema="")
+        context = replace(logged_context(work.statement, self.traits, where), schema="", inline_references=True)
         return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
     def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> RoutedStatement:
