@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.waiting import wait_until
+from unshard.config.rules import BlockAllowRule
 from unshard.dump import lock_free, plan
 from unshard.dump.folder import begin
 from unshard.dump.lock_free import _Readers
@@ -20,6 +21,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.source.snapshot import ask, open_reader, tells_positions
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.transform.source_rules import TableSelection
 
 pytestmark = pytest.mark.server
 
@@ -113,5 +115,5 @@ def test_where_positions_do_not_tell_what_a_snapshot_has_it_is_locked(
         server.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)")
         with session(server.endpoint, "source") as connection:
             assert tells_positions(connection) == (ordered == "ON")
-            header, _ = begin(connection, DumpSettings(tmp_path), "s1", lambda name: name.schema == "d")
+            header, _ = begin(connection, DumpSettings(tmp_path), "s1", TableSelection(BlockAllowRule(do_dbs=("d",))))
     assert header.consistency == consistency

@@ -116,7 +116,7 @@ def test_what_is_left_out_is_stored() -> None:
     stored = from_form(NAME, to_form(world.table))
     assert stored.kept == world.table.kept == {"v"}
     kept = {shard: (state.kept, state.request and state.request.kept) for shard, state in stored.shards.items()}
-    assert kept == {A: ({"v"}, {"v"}), B: (set(), None)}
+    assert kept == {A: (frozenset("v"), frozenset("v")), B: (frozenset(), None)}
 
 
 def test_a_statement_changes_what_it_changes_upstream() -> None:

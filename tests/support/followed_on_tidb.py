@@ -34,7 +34,7 @@ class OnTidb(Followed):
             ), self.ran[-3:]
 
     def _definition(self, upstream: Table) -> TableDefinition:
-        return definition_of(upstream, Dialect.MARIADB if self.mariadb else Dialect.MYSQL)
+        return definition_of(upstream, self.traits.dialect)
 
     def _looks(self, table: TableDefinition, upstream: Table) -> list[tuple[Any, ...]]:
         """What a table's columns must have in common; each product prints an expression in its own words."""

@@ -20,7 +20,7 @@ from unshard.config.table_rules import parse_rule
 from unshard.model.table import TableName
 from unshard.transform.pattern import Pattern
 from unshard.transform.route import Router
-from unshard.transform.source_rules import TableFilter, allow_list, dumped, taken
+from unshard.transform.source_rules import TableFilter, TableSelection, allow_list, taken
 
 
 class _Form(Enum):
@@ -95,7 +95,7 @@ def _not_copied(source: SourceFacts) -> Iterator[Finding]:
     flags = source.config.dumper
     if source.config.mode != "all" or not (flags.databases or flags.tables or flags.filters):
         return
-    copied, followed = dumped(source.config), allow_list(source.config).allows
+    copied, followed = TableSelection.of(source.config).takes(), allow_list(source.config).allows
     if left := [name for name in source.existing if followed(name) and not copied(name)]:
         yield Finding(
             "warn",

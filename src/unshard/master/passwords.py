@@ -56,7 +56,7 @@ class _Scalars(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose the next node; `index` is the key's node where a value of a mapping is composed."""
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         node = super().compose_node(parent, index)
         if isinstance(node, yaml.ScalarNode):
             of_password = isinstance(index, yaml.ScalarNode) and index.value == "password"
