@@ -145,6 +145,30 @@ def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
     assert target_server.query(f"SELECT id FROM {schema}.t") == [(7,)]
 
 
+@pytest.mark.scenarios
+@pytest.mark.server
+@pytest.mark.spark
+def test_a_full_copy_that_is_forgotten_is_made_again_from_a_new_dump(
+    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    """Also where the dump of the copy before is kept; the user has emptied the table meanwhile."""
+    name = TableName(schema, "t")
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+    source_server.run(f"INSERT INTO {name} VALUES (7)")
+    write_files(tmp_path, source_server, target_server, schema, "full")
+    with (tmp_path / "task.yaml").open("a") as task:
+        task.write("clean-dump-file: false\n")
+    command = ("run", "task.yaml", "-s", "source.yaml")
+    done = unshard(*command, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    source_server.run(f"INSERT INTO {name} VALUES (8)")
+    target_server.run(f"TRUNCATE TABLE {name}")
+    done = unshard(*command, "--remove-meta", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "remove-meta: the dump in " in done.stdout + done.stderr
+    assert target_server.query(f"SELECT id FROM {name} ORDER BY id") == [(7,), (8,)]
+
+
 @pytest.mark.server
 @pytest.mark.spark
 def test_a_reset_tells_what_it_drops_and_does_nothing_without_a_yes(

@@ -30,8 +30,7 @@ from unshard.config.task import TaskConfig
 from unshard.ctl.runs import SUFFIX
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
-from unshard.master.beginning import forget
-from unshard.operate.reset import look, undo
+from unshard.operate.reset import forget_copy, look, undo
 from unshard.spark.address import check_java, local_slots
 from unshard.web.audit import AuditLog
 from unshard.web.links import WorkerLinks
@@ -61,10 +60,10 @@ def run_task(
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
-    `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
-    can write nothing from then on and stops. `reset`: the tables that it has made or filled go too (`operate.reset`),
-    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets the status of the run. `opens`: a
-    browser shows the page of the run.
+    `remove_meta`: the task's dumps are removed and what the target has on record of the task is dropped first; another
+    process that runs it all the same can write nothing from then on and stops. `reset`: the tables that it has made or
+    filled go too (`operate.reset`), once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets
+    the status of the run. `opens`: a browser shows the page of the run.
     Raises the UnshardError of the source that failed first, after the others have finished the batch under way.
     """
     task, configs = files.task, files.subtasks
@@ -84,7 +83,8 @@ def run_task(
             _reset(configs, printer, asks=not yes)
         _check(task, configs, printer)
         if remove_meta and not stop.is_set():
-            forget(configs[0])
+            for folder in forget_copy(configs):
+                printer.tell(f"remove-meta: the dump in {folder} is removed")
             _check(task, configs, printer)  # now as a task that begins
         if not stop.is_set() and not local_slots(task.spark.url):
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on

@@ -102,7 +102,7 @@ class SubtaskConfig(Section):
     Args:
         start: where an incremental task begins. None in another mode, and if the task begins at the binlog's present
             end.
-        attempt: drawn by the master when a start discards the task's records in the target, so that a dump of an
+        attempt: drawn by the master before the task's records in the target are discarded, so that a dump of an
             earlier attempt is made again. Empty: any dump is continued.
         pessimistic: whether DDL of merged tables is coordinated, in either mode of `shard-mode`.
         optimistic: with `pessimistic`: each shard's DDL is applied by itself where possible.

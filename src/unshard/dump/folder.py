@@ -18,6 +18,7 @@ from unshard.dump.metadata import (
     DumpHeader,
     Record,
     drop_record,
+    header_of_attempt,
     new_run,
     now_text,
     parts_folder,
@@ -115,7 +116,7 @@ def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
             raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": foreign[0]})
         wipe(directory)
         return None
-    if header.source == source and settings.attempt not in ("", header.attempt):
+    if header.source == source and header_of_attempt(directory, settings.attempt) is None:
         wipe(directory)
         return None
     if header.source != source or header.settings != settings.fixed():

@@ -189,6 +189,12 @@ def read_header(directory: Path) -> DumpHeader | None:
     )
 
 
+def header_of_attempt(directory: Path, attempt: str) -> DumpHeader | None:
+    """As `read_header`, but None for a dump of an earlier attempt, which is made again. `attempt` "": of any."""
+    header = read_header(directory)
+    return header if header is not None and attempt in ("", header.attempt) else None
+
+
 def write_header(directory: Path, header: DumpHeader) -> None:
     """Replace the header durably."""
     form = {

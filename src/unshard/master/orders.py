@@ -98,7 +98,7 @@ def with_start(config: SubtaskConfig, start: str, attempt: str) -> SubtaskConfig
 
 
 def attempt_of(state: State, task: str) -> str:
-    """Return `SubtaskConfig.attempt` of the task, set by its last start that dropped the target's records."""
+    """Return `SubtaskConfig.attempt` of the task, drawn each time before the target's records are dropped."""
     return state.texts.get(attempt_name(task), "")
 
 

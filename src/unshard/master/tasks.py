@@ -82,11 +82,13 @@ class Tasks:
             told = ""
             starts = self._starts(configs, request)
             if request.reset:
+                self._draw_attempt(task.name)
                 self._reset(plan(state, task, ()), False)
             try:
                 others = others_of(state, task, configs)
                 told = "" if checked else self._checked(task, configs, others)
                 if request.remove_meta:
+                    self._draw_attempt(task.name)
                     self._forget(configs[0])
                     told = "" if checked else self._checked(task, configs, others)  # again, without the records
             except CheckError as error:
@@ -98,8 +100,6 @@ class Tasks:
                 rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, _stored(starts, name)) for name in names]
                 if task.name not in state.tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
-                if _forgets(request):
-                    writing.put_text(attempt_name(task.name), token_hex(8))
                 for row in rows:
                     writing.put_subtask(row)
         started = answer(settle(self._cluster, rows, Stage.RUNNING))
@@ -140,11 +140,10 @@ class Tasks:
             configs = {row.source: subtask_config(state, row) for row in rows}
             starts = self._starts(configs.values(), request)
             if request.remove_meta:
+                self._draw_attempt(task.name)
                 self._forget(configs[rows[0].source])
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
-                if _forgets(request):
-                    writing.put_text(attempt_name(task.name), token_hex(8))
                 for row in rows:
                     writing.put_subtask(replace(row, start=_stored(starts, row.source), brief=None))
         started = self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
@@ -160,6 +159,7 @@ class Tasks:
                 state = writing.state
             rows = subtasks(state, task, ())
             _refuse_unstopped(rows)
+            self._draw_attempt(task)
             self._forget(subtask_config(state, rows[0]))
 
     def halt(self, request: TaskRequest) -> Answer:
@@ -177,6 +177,14 @@ class Tasks:
     def resume(self, request: TaskRequest) -> Answer:
         """Resume subtasks, and wait until they run. Raises ClusterError CLUSTER-018 while their task is starting."""
         return self._operate(request, Stage.RUNNING)
+
+    def _draw_attempt(self, task: str) -> None:
+        """Store another attempt of the task, before its records are dropped.
+
+        The next start copies from a new dump then, even where the dropping fails, or this start or process ends.
+        """
+        with self._cluster.change() as writing:
+            writing.put_text(attempt_name(task), token_hex(8))
 
     def _operate(self, request: TaskRequest, wanted: Stage, *, keep: bool = False) -> Answer:
         """Change the stage of one task on all or some sources, or of all tasks of some, `batch_size` rows at a time."""

@@ -1,7 +1,8 @@
-"""`--reset`: undoes a task's copy, as far as its records go, so that its next start begins anew.
+"""`--reset` and `--remove-meta`: undo a task's copy, or only drop its records, so that its next start begins anew.
 
-The task's records are removed first, then each table together with its row in the record of filled tables. If the
-process dies during a reset, the next reset completes it.
+The task's dumps are removed first: without its records, a start would load an old dump. Then its records are dropped,
+then, by a reset, each table together with its row in the record of filled tables. If the process dies in between, the
+same command completes it; any other start is refused where rows were loaded (LOAD-008, LOAD-020, LOAD-025).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unshard.config.subtask import SubtaskConfig
+from unshard.dump.durable import disk
 from unshard.dump.metadata import STATE
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows, session
@@ -67,18 +69,19 @@ def look(configs: Sequence[SubtaskConfig], *, dumps: bool = True) -> Undone:
         tuple((name, told[name]) for name in told if records[name].made),
         tuple((name, told[name]) for name in told if not records[name].made and not records[name].had_rows),
         tuple((name, told[name]) for name in told if not records[name].made and records[name].had_rows),
-        tuple(folder for config in configs if dumps and (folder := _dump_of(config)) is not None),
+        _dumps_of(configs) if dumps else (),
     )
 
 
 def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
     """Run the reset. If another process runs the task nevertheless, it can't write from then on.
 
-    Raises TargetError.
+    Raises TargetError, and DumpError DUMP-009 for a folder that can't be removed.
     """
     first = configs[0]
     filled = FilledTables(first.meta_schema, first.name)
     with session(to_endpoint(first.target), "target") as connection:
+        _remove(undone.dumps)
         forget_task(connection, first.meta_schema, first.name)
         rows(connection, "SET SESSION foreign_key_checks = 0")
         for name, _ in undone.drops:
@@ -89,8 +92,29 @@ def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
                 empty_table(connection, name)
             filled.note_gone(connection, name)
         forget_task(connection, first.meta_schema, first.name)  # the keys of tables that are gone
-    for folder in undone.dumps:
-        shutil.rmtree(folder)
+
+
+def forget_copy(configs: Sequence[SubtaskConfig]) -> tuple[Path, ...]:
+    """Remove the task's dumps from this machine and drop its records; return the folders. The rows stay.
+
+    `configs` are all of the task's subtasks. Raises TargetError, and DumpError DUMP-009 for a folder that can't be
+    removed.
+    """
+    first, folders = configs[0], _dumps_of(configs)
+    with session(to_endpoint(first.target), "target") as connection:
+        _remove(folders)
+        forget_task(connection, first.meta_schema, first.name)
+    return folders
+
+
+def _remove(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        with disk(folder):
+            shutil.rmtree(folder)
+
+
+def _dumps_of(configs: Sequence[SubtaskConfig]) -> tuple[Path, ...]:
+    return tuple(folder for config in configs if (folder := _dump_of(config)) is not None)
 
 
 def _dump_of(config: SubtaskConfig) -> Path | None:

@@ -178,6 +178,7 @@ def beginning_of(config: SubtaskConfig) -> StartPoint:
         _meta_start(config),
         not config.clean_dump_file,
         Router(config.routes, config.case_sensitive).route if config.loader.on_duplicate != "error" else None,
+        config.attempt,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from unshard.dump.metadata import read_header, read_records
+from unshard.dump.metadata import header_of_attempt, read_records
 from unshard.errors import LoadError, RelayError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.position import Location, Position
@@ -37,7 +37,7 @@ class StartPoint:
     """The start point of one source's subtask, read from both servers and the disk.
 
     `meta_start` is the location that the user gave. `route` gives the targets of tables whose load overwrites rows;
-    None: a second row of a key stops the load.
+    None: a second row of a key stops the load. `attempt`: as in `SubtaskConfig`; a dump of an earlier one is none.
     """
 
     source: str
@@ -49,6 +49,7 @@ class StartPoint:
     meta_start: Location | None
     keep_dump: bool
     route: Callable[[TableName], TableName] | None = None
+    attempt: str = ""
 
     def checkpoint(self, *, tables_too: bool = False) -> Checkpoint | None:
         """Return the checkpoint in the target, by default without its tables.
@@ -92,7 +93,7 @@ class StartPoint:
         with session(self.target, "target") as connection:
             applied = open_batch_gtid(connection, self.meta, self.source)
         if checkpoint is None:
-            header = read_header(self.dump_directory)
+            header = header_of_attempt(self.dump_directory, self.attempt)
             if header is None:
                 return frozenset()
             if not header.finished:
@@ -115,7 +116,7 @@ class StartPoint:
                 prepared = load_prepared(connection, self.meta, self.source)
             first = checkpoint.held or checkpoint.location
             return min([first, *(one.begin for one in prepared.values())], key=_place)
-        header = read_header(self.dump_directory)
+        header = header_of_attempt(self.dump_directory, self.attempt)
         return header.begin if header is not None else self._meta_location()
 
     def check_dump(self) -> None:
@@ -123,7 +124,7 @@ class StartPoint:
 
         Another dump, of another moment, is of no use then, and is not begun.
         """
-        header = read_header(self.dump_directory)
+        header = header_of_attempt(self.dump_directory, self.attempt)
         if header is not None and header.finished:
             return
         with session(self.target, "target") as connection:
@@ -205,7 +206,7 @@ class StartPoint:
         Raises LoadError LOAD-020 when the dump that was loaded does not exist any more: only it knows the place to go
         on from.
         """
-        header = read_header(self.dump_directory)
+        header = header_of_attempt(self.dump_directory, self.attempt)
         if header is None or not header.finished:
             raise LoadError("LOAD-020", Where(self.source, file=str(self.dump_directory)))
         records = read_records(self.dump_directory, header)
