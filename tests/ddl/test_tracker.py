@@ -287,6 +287,13 @@ def test_what_the_server_refuses(target: Any, source: Any, schema: str) -> None:
     sql = f"create database {schema}_b"
     with pytest.raises(DdlError, match="DDL-010"):
         tracker.after(target, classify_ddl(sql, Context(schema, collation_server=99999)))
+    newer = Context(schema, default_collations=(255,))
+    alone = "create table u (a varchar(9) unique) default charset = utf8mb4"
+    with pytest.raises(DdlError, match="DDL-010") as caught:
+        tracker.after(target, classify_ddl(alone, newer))
+    assert "utf8mb4_0900_ai_ci" in str(caught.value)
+    made = tracker.after(target, classify_ddl(f"{alone} collate utf8mb4_unicode_520_ci", newer))
+    assert [table.columns[0].collation for table in made.values() if table is not None] == ["utf8mb4_unicode_520_ci"]
     assert leftovers(target) == []
 
 

@@ -68,6 +68,33 @@ def test_a_collation_that_the_target_lacks_is_named_and_tables_made_by_hand_are_
     assert_equal([(mysql_source, later)], (target_server, later))
 
 
+def test_a_character_set_whose_default_collation_the_target_lacks(
+    spark: SparkSession, mysql_source: MysqlServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """MariaDB would take its own default, for which 'a' and 'a ' are one key."""
+    mysql_source.run(
+        f"CREATE DATABASE {schema} COLLATE utf8mb4_unicode_520_ci", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)"
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": mysql_source}, target_server, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        run.catch_up()
+    later = TableName(schema, "later")
+    made = f"CREATE TABLE {later} (id INT PRIMARY KEY, v VARCHAR(20) UNIQUE) DEFAULT CHARSET=utf8mb4"
+    stops_at(files, spark, mysql_source, made, "DDL-010")
+    mysql_source.run(f"INSERT INTO {later} VALUES (1, 'a'), (2, 'a ')")
+    ctl("binlog", "replace", str(files.task_path), "-s", "s1", f"{made} COLLATE utf8mb4_nopad_bin")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    added = f"ALTER TABLE {later} ADD w VARCHAR(9) CHARACTER SET utf8mb4"
+    stops_at(files, spark, mysql_source, added, "DDL-010")
+    ctl("binlog", "replace", str(files.task_path), "-s", "s1", f"{added} COLLATE utf8mb4_nopad_bin")
+    mysql_source.run(f"INSERT INTO {later} VALUES (3, 'ä', 'é')")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    assert_equal([(mysql_source, later)], (target_server, later))
+
+
 def stops_at(files: TaskFiles, spark: SparkSession, source: MysqlServer, statement: str, code: str) -> None:
     """The task stops at the statement, and says where."""
     source.run(statement)

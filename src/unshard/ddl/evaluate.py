@@ -25,6 +25,7 @@ from unshard.mysql.collations import collation_of
 from unshard.schema.alter import altered
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.implied import Surroundings, charset_of, complete_table
+from unshard.schema.lex import Token, TokenKind
 from unshard.schema.operations import Operation
 from unshard.schema.statements import read_alter, read_create, read_index
 from unshard.schema.text import read_show_create, schema_options, to_table
@@ -135,7 +136,7 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
         raise NotUnderstoodError(f"the structure of {name} is not known")
     if {"EXCHANGE"} & ddl.actions:
         return {}
-    around = surroundings(ddl.context, schema_of(name.schema), dialect)
+    around = replace(surroundings(ddl.context, schema_of(name.schema), dialect), time_zone=ddl.context.time_zone)
     behind = altered(definition_of(table, dialect), operations(ddl), name.table, around)
     pairs = renames(ddl)
     if not pairs:
@@ -145,21 +146,43 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
 
 
 def operations(ddl: Ddl) -> tuple[Operation, ...]:
-    """Return the operations of an ALTER TABLE, CREATE INDEX or DROP INDEX on its table. Raises NotUnderstoodError."""
-    found = tokens_of(ddl.text, ddl.context)
+    """Return the operations of an ALTER TABLE, CREATE INDEX or DROP INDEX on its table. Raises NotUnderstoodError.
+
+    In texts that the operations hold, a backslash escapes, whatever the statement's session had.
+    """
     if ddl.kind is not StatementKind.ALTER_TABLE:
+        found, text = _escaped(ddl, 0)
         start = next(place for place, token in enumerate(found) if token.word in ("CREATE", "DROP"))
-        return read_index(found[start:], ddl.text)
+        return read_index(found[start:], text)
     if ddl.parts_at is None:
         return ()
-    return read_alter([token for token in found if token.start >= (ddl.parts_at or 0)], ddl.text)
+    return read_alter(*_escaped(ddl, ddl.parts_at))
 
 
 def created_definition(ddl: Ddl) -> TableDefinition:
-    """Return the definition in a CREATE TABLE with columns, as it is written. Raises NotUnderstoodError."""
-    behind = ddl.places[0].end
-    found = [token for token in tokens_of(ddl.text, ddl.context) if token.start >= behind]
-    return read_create(found, ddl.text)
+    """Return the definition in a CREATE TABLE with columns, as it is written. Raises NotUnderstoodError.
+
+    In texts that it holds, a backslash escapes, whatever the statement's session had.
+    """
+    return read_create(*_escaped(ddl, ddl.places[0].end))
+
+
+def _escaped(ddl: Ddl, since: int) -> tuple[list[Token], str]:
+    """Return the statement's tokens from that place on, and its text; a backslash escapes in both."""
+    found = tokens_of(ddl.text, ddl.context)
+    if ddl.context.backslash_escapes:
+        return [token for token in found if token.start >= since], ddl.text
+    tokens, text, end = [], "", 0
+    for token in found:
+        text += ddl.text[end : token.start]
+        start, end, value = len(text), token.end, token.value
+        own = ddl.text[token.start : end]
+        if token.kind is TokenKind.STRING:
+            own = value = value.replace("\\", "\\\\")
+        text += own
+        if token.start >= since:
+            tokens.append(replace(token, value=value, start=start, end=len(text)))
+    return tokens, text + ddl.text[end:]
 
 
 def _created(ddl: Ddl, dialect: Dialect, table_of: TableOf, schema_of: SchemaOf) -> Structures:
@@ -170,7 +193,7 @@ def _created(ddl: Ddl, dialect: Dialect, table_of: TableOf, schema_of: SchemaOf)
             raise NotUnderstoodError(f"the structure of {ddl.like} is not known")
         made = replace(definition_of(model, dialect), foreign_keys=())
         return {name: to_table(_with_own_names(made, ddl.like, name), name, dialect)}
-    around = surroundings(ddl.context, schema_of(name.schema), dialect)
+    around = replace(surroundings(ddl.context, schema_of(name.schema), dialect), time_zone=ddl.context.time_zone)
     return {name: to_table(complete_table(created_definition(ddl), name.table, around), name, dialect)}
 
 

@@ -50,8 +50,8 @@ from unshard.schema.tidb import (
 from unshard.schema.tidb_alter import alter_table
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
-_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "HIGH_NOT_PRECEDENCE"})
-"""Modes that decide what an expression means; TiDB's session keeps them."""
+_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE"})
+"""Modes that decide what an expression means; TiDB's session keeps them. In a translated text a backslash escapes."""
 
 
 def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:

@@ -27,6 +27,8 @@ def read_table(at: Cursor, role: TableRole) -> NamePlace:
     return NamePlace(TableName(at.context.schema, at.folded(first.value)), role, start, first.end)
 
 
+_DEEPEST_COLUMN = 2
+"""Statement, and brackets with columns in it: CREATE TABLE t (…), ADD (…)."""
 _TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
 
 
@@ -90,6 +92,38 @@ def says_charset(statement: Sequence[Token], body: int) -> bool:
         if depth == 0 and token.word == "SET" and before is not None and before.word in ("CHARACTER", "CHAR"):
             return True
     return False
+
+
+def names_charset_alone(statement: Sequence[Token], charset: str) -> bool:
+    """Return whether a part of a DDL statement names that character set and no collation.
+
+    A part is a column, one operation of an ALTER, or the options of a table or schema. Expressions don't count.
+    """
+    path, named, collated = [0], set(), set()
+    for place, token in enumerate(statement):
+        if token.is_symbol("("):
+            path.append(0)
+        elif token.is_symbol(")"):
+            path = path[:-1] or [0]
+        elif token.is_symbol(","):
+            path[-1] += 1
+        elif len(path) > _DEEPEST_COLUMN:
+            continue
+        elif token.word in ("COLLATE", "BINARY"):
+            collated.add(tuple(path))
+        elif _charset_behind(statement, place) == charset:
+            named.add(tuple(path))
+    return bool(named - collated)
+
+
+def _charset_behind(statement: Sequence[Token], place: int) -> str:
+    """Return the name after CHARSET, CHARACTER SET or CHAR SET if the last of these words is there; "" otherwise."""
+    before = statement[place - 1].word if place else ""
+    if statement[place].word != "CHARSET" and (statement[place].word != "SET" or before not in ("CHARACTER", "CHAR")):
+        return ""
+    found = next((token for token in statement[place + 1 :] if not token.is_symbol("=")), None)
+    name = found.value.strip("'\"").lower() if found is not None else ""
+    return "utf8mb3" if name == "utf8" else name
 
 
 def _named_table(at: Cursor, *, first_of_part: bool) -> NamePlace | None:

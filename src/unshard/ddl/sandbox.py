@@ -23,7 +23,7 @@ from unshard.ddl.rewrite import routed, without_or_replace
 from unshard.ddl.session import deciding, event_session, neutral_session, plain_tables
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.trials import Sent, Trials
-from unshard.errors import DdlError
+from unshard.errors import DdlError, Where
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection, is_transient
@@ -181,7 +181,8 @@ class Scratch:
                     with neutral_session(self.connection):
                         self._execute(text)
                 else:
-                    with event_session(self.connection, context, kind, written):
+                    named = context if ddl is None else replace(context, where=_place(ddl))
+                    with event_session(self.connection, named, kind, written):
                         self._execute(text)
 
         session = (kind, deciding(context, written)) if context is not None else None
@@ -269,8 +270,12 @@ def _told(ddl: Ddl) -> Iterator[None]:
     except MySQLdb.Error as error:
         if is_transient(error):
             raise
-        where = replace(ddl.context.where, table=str(ddl.tables[0]) if ddl.tables else ddl.schema)
-        raise DdlError("DDL-003", where, server_text(error), {"statement": ddl.text}) from error
+        raise DdlError("DDL-003", _place(ddl), server_text(error), {"statement": ddl.text}) from error
+
+
+def _place(ddl: Ddl) -> Where:
+    """Return the statement's place in the log, with its table or schema."""
+    return replace(ddl.context.where, table=str(ddl.tables[0]) if ddl.tables else ddl.schema)
 
 
 def server_text(error: MySQLdb.Error) -> str:

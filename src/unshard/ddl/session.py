@@ -12,8 +12,10 @@ import MySQLdb
 
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
+from unshard.ddl.names import names_charset_alone
 from unshard.ddl.statement import StatementKind
 from unshard.errors import DdlError, Where
+from unshard.mysql.collations import charset_of, collation_of
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.tidb import is_tidb
@@ -58,9 +60,8 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
     """Set the session of the statement's event, without strictness and foreign key checks; undone at the end.
 
     NOW() gives the event's time. The text itself is sent as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM, and
-    DDL-010 where a schema is made without a character set, by a default that the target doesn't know. For an unknown
-    `collation_connection` the session keeps its own: it affects literals only. It also keeps its own default collation
-    of a character set where the target lacks the event's.
+    DDL-010 where a schema is made without a character set, or something with one and no collation, by a default that
+    the target doesn't know. For an unknown `collation_connection` the session keeps its own: it affects literals only.
     """
     if context.time_zone.upper() == "SYSTEM":
         raise DdlError("DDL-009", context.where, values={"statement": statement})
@@ -75,7 +76,8 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
         with _variables(connection, {**wanted, "tidb_allow_remove_auto_inc": 1}):
             yield
         return
-    words = {token.word for token in tokens_of(statement, context)}
+    found = tokens_of(statement, context)
+    words = {token.word for token in found}
     if context.explicit_defaults_for_timestamp is not None and words & _OF_TIMESTAMPS:
         wanted["explicit_defaults_for_timestamp"] = int(context.explicit_defaults_for_timestamp)
     if context.sql_if_exists:
@@ -89,6 +91,10 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
         elif not _CHARSET_WORDS & words:
             values = {"statement": statement, "collation": context.collation_server}
             raise DdlError("DDL-010", context.where, values=values)
+    for number in context.default_collations:
+        name = collation_of(number)
+        if names_charset_alone(found, charset_of(number)) and collation_name(connection, number) is None:
+            raise DdlError("DDL-010", context.where, values={"statement": statement, "collation": name})
     wanted |= _own_of_target(connection, context)
     with _variables(connection, wanted):
         yield

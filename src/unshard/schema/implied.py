@@ -29,6 +29,7 @@ from unshard.schema.definition import (
     bytes_a_character,
     is_check,
 )
+from unshard.schema.utc_defaults import in_utc
 from unshard.schema.words import unquoted
 
 _CLOB_BYTES = (255, 65535, 16777215, 4294967295)
@@ -60,6 +61,7 @@ class Surroundings:
         explicit_timestamps: the session's explicit_defaults_for_timestamp.
         shown: whether the statement is a server's SHOW CREATE TABLE. MariaDB shows its JSON as a LONGTEXT, so a `json`
             there is that of MySQL, whose texts are read by MariaDB's rules too (`load.creation`).
+        time_zone: the session's, for constants of TIMESTAMP columns, which are brought to UTC; empty to leave them.
     """
 
     dialect: Dialect
@@ -67,6 +69,7 @@ class Surroundings:
     default_collations: Mapping[str, str] = field(default_factory=dict)
     explicit_timestamps: bool = True
     shown: bool = False
+    time_zone: str = ""
 
     def default_collation(self, charset: str) -> str:
         """Return the collation that a character set implies if none is named."""
@@ -143,6 +146,8 @@ def complete_column(column: ColumnDefinition, charset: str, collation: str, arou
     default = column.default
     if default is not None and default.kind is DefaultKind.NULL:
         default = None
+    elif default is not None and default.kind is DefaultKind.CONSTANT and column.type.name == "timestamp":
+        default = in_utc(default.text, around.time_zone, sum(column.type.arguments))
     elif default is not None and default.kind is DefaultKind.CONSTANT:
         default = Default(DefaultKind.CONSTANT, _constant(default.text, column.type))
     return replace(column, default=default)
