@@ -56,6 +56,36 @@ def test_changes_by_statement_are_refused(sql: str) -> None:
     assert "binlog_format=ROW" in error.hint
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM `s`.`mem` WHERE a = 1",
+        "DELETE FROM `mem`",
+        "DELETE FROM `s`.`mem` LIMIT 1",
+        "DELETE FROM `s`.`m`, t",
+    ],
+)
+def test_deletes_that_no_server_logs_of_itself_are_refused(sql: str) -> None:
+    file = File()
+    file.gtid(1, flags=1)
+    file.query(sql)
+    assert refusal(file).code == "BINLOG-005"
+
+
+@pytest.mark.parametrize("mysql", [True, False])
+def test_a_delete_of_all_rows_in_a_transaction_is_refused(mysql: bool) -> None:
+    """That one is a session's own, in statement format."""
+    file = File()
+    if mysql:
+        file.mysql_gtid(bytes(16), 1)
+        file.query("BEGIN")
+    else:
+        file.gtid(1)
+    file.query("DELETE FROM `s`.`mem`")
+    file.query("COMMIT")
+    assert refusal(file).code == "BINLOG-005"
+
+
 def test_events_out_of_order_are_refused() -> None:
     rows_first = File()
     rows_first.rows()

@@ -66,6 +66,22 @@ def a_missing_row_hits_no_other(target: Target) -> None:
     assert target.rows("two") == before
 
 
+def a_missing_row_that_is_inserted_arrives(target: Target) -> None:
+    """DELETE and INSERT of a row in one batch are one UPDATE, and the target may lack the row."""
+    name = TableName(SCHEMA, "two")
+    target.fill("two", [(n, f"c{n}", n) for n in range(100) if n % 10 not in (3, 4)])
+    changes = []
+    for n in range(100):
+        if n % 2:
+            changes.append(RowChange(name, Op.DELETE, before=(n, f"c{n}", n)))
+            changes.append(RowChange(name, Op.INSERT, after=(n, f"d{n}", -n)))
+        else:
+            changes.append(update("two", (n, f"c{n}", n), (n, f"d{n}", -n)))
+    entry = target.run(target.batch(SHAPE), changes)["two"]
+    assert (entry.updated, entry.missing, entry.example) == (100, 20, "`id` IN (3)")
+    assert target.rows("two") == sorted([(n, f"d{n}", -n) for n in range(100) if n % 10 != 4], key=repr)
+
+
 def a_value_of_another_row_stops(target: Target) -> None:
     """A row of others has the value: the target refuses it, and neither row is changed."""
     for rows, change in (
@@ -100,4 +116,10 @@ def rows_in_pieces_and_again(target: Target) -> None:
     assert target.rows("two") == rows
 
 
-WALKS = (many_rows_are_updated, a_missing_row_hits_no_other, a_value_of_another_row_stops, rows_in_pieces_and_again)
+WALKS = (
+    many_rows_are_updated,
+    a_missing_row_hits_no_other,
+    a_missing_row_that_is_inserted_arrives,
+    a_value_of_another_row_stops,
+    rows_in_pieces_and_again,
+)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ TABLES = {
     "pair": "a INT, b VARCHAR(9) COLLATE utf8mb4_bin, v INT, PRIMARY KEY (a, b)",
     "twice": "id INT PRIMARY KEY, v INT UNIQUE",
     "bare": "id INT, v INT",
+    "two_keys": "id INT NOT NULL UNIQUE, v INT NOT NULL UNIQUE",
+    "empty_member": "id INT PRIMARY KEY, v ENUM('', 'a') COLLATE utf8mb4_bin",
 }
 
 
@@ -96,6 +99,89 @@ def test_a_row_born_and_deleted_in_the_batch_is_not_missing(place: Target) -> No
     assert (entry.missing, entry.example, entry.compacted) == (1, "`id` IN (7)", 2)
     fill(place, "plain")
     assert place.run(place.batch(SHAPE, "stop"), changes[:3])["plain"].missing == 0
+
+
+REBORN: dict[str, Callable[[int, int], tuple[Any, ...]]] = {
+    "plain": lambda n, value: (n, value),
+    "pair": lambda n, value: (n, "k'", value),
+    "twice": lambda n, value: (n, 100 * value + n),
+    "two_keys": lambda n, value: (n, 100 * value + n),
+    "empty_member": lambda n, value: (n, ["", "a"][value]),
+}
+SHAPES = {
+    "lists": BatchShape(1, 100),
+    "chunks": BatchShape(1, 4),
+    "one by one": BatchShape(1, 100, multiple_rows=False),
+    "not compacted": BatchShape(1, 100, compact=False),
+    "neither": BatchShape(1, 100, compact=False, multiple_rows=False),
+}
+
+
+def reborn(table: str) -> list[RowChange]:
+    """Rows 1 to 10 are deleted and inserted, changed and inserted, or changed only, in turn."""
+    row = REBORN[table]
+    changes = []
+    for n in range(1, 11):
+        old, new = row(n, 0), row(n, 1)
+        again = [delete(table, *old), insert(table, *new)]
+        over = [update(table, old, new), delete(table, *new), insert(table, *new)]
+        changes += (again, over, [update(table, old, new)])[n % 3]
+    return changes
+
+
+@pytest.mark.parametrize("lacking", [(), (7,), (3, 4, 5, 9), tuple(range(1, 11))], ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("table", REBORN)
+def test_a_row_that_the_batch_inserts_is_there_behind_it(
+    place: Target, table: str, shape: str, lacking: tuple[int, ...]
+) -> None:
+    """Whatever changes of the row came before, and whether they found it."""
+    row = REBORN[table]
+    place.fill(table, [row(n, 0) for n in range(1, 11) if n not in lacking])
+    entry = place.run(place.batch(SHAPES[shape]), reborn(table))[table]
+    there = {values[0]: values for values in place.rows(table)}
+    for n in range(1, 11):
+        inserted = n % 3 != 2 or n not in lacking
+        assert there.get(n, row(n, 1)) == row(n, 1)
+        assert (n in there) or not inserted
+    assert bool(entry.missing) == bool(entry.example) == bool(lacking)
+    assert entry.decoded == entry.applied + entry.compacted
+    if "lists" in shape or "chunks" in shape or shape == "one by one":
+        assert entry.missing == len(lacking)
+
+
+@pytest.mark.parametrize("table", REBORN)
+def test_a_missing_row_that_the_batch_inserts_stops_the_task_too(place: Target, table: str) -> None:
+    row = REBORN[table]
+    place.fill(table, [row(n, 0) for n in range(1, 11) if n != 7])
+    before = place.rows(table)
+    with pytest.raises(SyncError, match=r"SYNC-048[\s\S]*\b7\b"):
+        place.run(place.batch(SHAPE, "stop"), reborn(table))
+    assert place.rows(table) == before
+
+
+@pytest.mark.parametrize("table", ["twice", "two_keys"])
+def test_a_missing_row_whose_value_another_row_has_is_refused(place: Target, table: str) -> None:
+    row = REBORN[table]
+    other = (50, *row(6, 1)[1:])
+    place.fill(table, [*(row(n, 0) for n in range(1, 11) if n != 6), other])
+    before = place.rows(table)
+    with pytest.raises(SyncError, match="SYNC-003") as caught:
+        place.run(place.batch(SHAPE), reborn(table))
+    assert caught.value.values["seq"] == 2 * next(
+        n for n, change in enumerate(reborn(table)) if change.op is Op.INSERT and (change.after or ())[0] == 6
+    )
+    assert place.rows(table) == before
+
+
+def test_a_second_attempt_does_not_insert_again(place: Target) -> None:
+    place.fill("twice", [])
+    plan = place.batch(BatchShape(1, 4))
+    first = place.run(plan, reborn("twice"))
+    rows = place.rows("twice")
+    assert place.run(plan, reborn("twice")) == first
+    assert place.rows("twice") == rows
+    assert first["twice"].missing == 10
 
 
 def test_a_second_attempt_still_has_the_count(place: Target) -> None:

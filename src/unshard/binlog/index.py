@@ -18,7 +18,7 @@ from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
 from unshard.binlog.query import Damaged, QueryEvent, read_query
-from unshard.binlog.query_kind import QueryKind, classify
+from unshard.binlog.query_kind import QueryKind, as_truncate, classify
 from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, Rotate, Stop, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
@@ -201,7 +201,10 @@ class _Walk:
             raise self._error("BINLOG-002", str(error), event="QUERY") from error
         kind = classify(query.sql)
         if kind is QueryKind.CHANGE:
-            raise self._error("BINLOG-005", statement=query.sql[:200])
+            truncate = "" if scanner.in_group else as_truncate(query.sql)
+            if not truncate:
+                raise self._error("BINLOG-005", statement=query.sql[:200])
+            return self._statement(replace(query, sql=truncate))
         if kind is QueryKind.XA:
             return self._xa(query)
         if kind is QueryKind.STATEMENT:

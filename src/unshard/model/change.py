@@ -23,8 +23,9 @@ class Op(IntEnum):
     """The kind of a row image or a row change.
 
     UPDATE_BEFORE and UPDATE_AFTER are adjacent rows with the same `seq`. INSERT_SET and UPDATE_SET are an INSERT and
-    an UPDATE whose `row` names its columns: `a`=1,`b`=2. SEEN is no change: in a shuffle it carries, in `key`, the
-    counts of one range (`sync.batch.row_counts.Seen`, pickled).
+    an UPDATE whose `row` names its columns: `a`=1,`b`=2. UPDATE_OR_INSERT is an UPDATE of a row that the batch inserts,
+    too, so a target that lacks the row gets it. SEEN is no change: in a shuffle it carries, in `key`, the counts of one
+    range (`sync.batch.row_counts.Seen`, pickled).
     """
 
     SEEN = 0
@@ -35,6 +36,7 @@ class Op(IntEnum):
     UPDATE = 5
     INSERT_SET = 6
     UPDATE_SET = 7
+    UPDATE_OR_INSERT = 8
 
 
 IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.int64(), nullable=False))

@@ -4,7 +4,8 @@
 |---|---|---|
 | INSERT | INSERT or UPDATE | INSERT (new values of the last) |
 | INSERT | DELETE | nothing; in safe mode DELETE (the row may be there by an earlier attempt) |
-| UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last) |
+| UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last); \
+UPDATE_OR_INSERT if an INSERT is among the changes |
 | UPDATE or DELETE | DELETE | DELETE |
 | UPDATE_SET or DELETE | UPDATE_SET | UPDATE_SET (new values of the last) |
 
@@ -13,6 +14,9 @@ Where an UPDATE of a table leaves columns as they are, it is an UPDATE_SET, unle
 The first change shows whether the row existed before the batch, the last whether it exists after it (seeds/001 gives
 the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now. Ordered changes are not
 compacted.
+
+A target may lack a row that existed in the source, because a rule or an operator has left out its INSERT. The INSERT of
+this batch makes the row in the target, so the UPDATE to which it comes must insert it there.
 
 A row that is inserted and deleted in the batch must not be deleted outside of safe mode: if the target has a row of its
 key, it is another row, which has come from another shard while these changes waited, or from another source.
@@ -26,6 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.model.change import Op
 
@@ -38,18 +43,23 @@ def compact(changes: pa.Table, *, safe: bool = False) -> pa.Table:
     if len(changes) < 2:
         return changes
     numbered = changes.select(["table", "key"]).append_column("n", pa.array(np.arange(len(changes), dtype=np.int64)))
-    groups = numbered.group_by(["table", "key"], use_threads=False).aggregate([("n", "min"), ("n", "max")])
+    numbered = numbered.append_column("made", pc.equal(changes.column("op"), int(Op.INSERT)))
+    groups = numbered.group_by(["table", "key"], use_threads=False).aggregate(
+        [("n", "min"), ("n", "max"), ("made", "any")]
+    )
     if len(groups) == len(changes):
         return changes
     first = groups.column("n_min").to_numpy()
     last = groups.column("n_max").to_numpy()
+    made = groups.column("made_any").to_numpy()
     op = changes.column("op").to_numpy()
     if not safe:
         lives = ~((op[first] == Op.INSERT) & (op[last] == Op.DELETE))
-        first, last = first[lives], last[lives]
+        first, last, made = first[lives], last[lives], made[lives]
     order = np.argsort(last)
-    first, last = first[order], last[order]
-    result = np.where(op[first] == Op.INSERT, np.int8(Op.INSERT), np.int8(Op.UPDATE))
+    first, last, made = first[order], last[order], made[order]
+    result = np.where(made, np.int8(Op.UPDATE_OR_INSERT), np.int8(Op.UPDATE))
+    result = np.where(op[first] == Op.INSERT, np.int8(Op.INSERT), result)
     for own in (Op.DELETE, Op.UPDATE_SET):
         result = np.where(op[last] == own, np.int8(own), result)
     kept = changes.take(pa.array(last)).combine_chunks()

@@ -9,6 +9,7 @@
 | UPDATE, free, several unique keys | the same after a query that locks its rows; where another key may be found \
 first, `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| UPDATE_OR_INSERT | as an UPDATE; then INSERTs of the rows that the target lacks | many |
 | UPDATE_SET | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
 | DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
@@ -95,6 +96,8 @@ class Statement:
 
     `keys` are those of an UPDATE or DELETE. `upsert` is true for an UPDATE by ON DUPLICATE KEY; any other UPDATE of
     many rows is as many statements in one text. `values` is the list of an INSERT, an upsert or a REPLACE of rows.
+    `inserts` returns, for a range of an UPDATE's rows that the target lacks, the INSERTs of those that an
+    UPDATE_OR_INSERT changes; None where there is none, or where the statement itself inserts them.
     """
 
     sql: bytes
@@ -104,6 +107,7 @@ class Statement:
     may_miss: int = 0
     keys: Keys | None = field(default=None, compare=False, repr=False)
     upsert: bool = False
+    inserts: Callable[[int, int], Iterator[Statement]] | None = field(default=None, compare=False, repr=False)
     values: ValuesList | None = field(default=None, compare=False, repr=False)
 
 
@@ -157,7 +161,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
+    """The changes. `op` is UPDATE for an UPDATE_OR_INSERT, and `made` is true for these."""
+
     op: np.ndarray
+    made: np.ndarray
     target: np.ndarray
     key: _Texts
     old_key: _Texts
@@ -174,8 +181,11 @@ def merge(
     """
     if not len(changes):
         return
+    op = changes.column("op").to_numpy()
+    made = op == Op.UPDATE_OR_INSERT
     columns = _Columns(
-        op=changes.column("op").to_numpy(),
+        op=np.where(made, np.int8(Op.UPDATE), op),
+        made=made,
         target=changes.column("target").to_numpy(),
         key=_Texts.of(changes.column("key")),
         old_key=_Texts.of(changes.column("old_key")),
@@ -253,10 +263,27 @@ def _statements(
         write = _sql if shape.multiple_rows else _single
         sql = write(columns, target, op, first, last)
         kind = Op.UPDATE if op is Op.UPDATE_SET else op
-        values = None
+        values = inserts = None
         if last - first > 1 and (op is Op.INSERT or upsert):
             values = _list(columns, target, first, last, len(_insert(target)))
-        yield Statement(sql, kind, target.id, last - first, keys=keys, upsert=upsert, values=values)
+        if (target.locked_upserts or not upsert) and columns.made[first:last].any():
+            inserts = partial(_inserts, columns, target, first, listed=upsert)
+        yield Statement(sql, kind, target.id, last - first, keys=keys, upsert=upsert, inserts=inserts, values=values)
+
+
+def _inserts(
+    columns: _Columns, target: TargetPlan, base: int, start: int, end: int, *, listed: bool
+) -> Iterator[Statement]:
+    """Yield INSERTs of the rows of every UPDATE_OR_INSERT from `start` to before `end`, counted from `base`.
+
+    Their texts are tuples where they are `listed`, assignments elsewhere.
+    """
+    places = base + start + np.flatnonzero(columns.made[base + start : base + end])
+    op, breaks = (Op.INSERT, np.diff(places) > 1) if listed else (Op.INSERT_SET, np.diff(places) > 0)
+    for run in np.split(places, np.flatnonzero(breaks) + 1):
+        if len(run):
+            first, last = int(run[0]), int(run[-1]) + 1
+            yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:

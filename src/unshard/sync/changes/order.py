@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from unshard.model.change import Op
 from unshard.sync.changes.compact import compact
 
-_RANK = np.zeros(8, dtype=np.int8)
-_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_SET]] = [0, 1, 2, 3]
+_RANK = np.zeros(len(Op), dtype=np.int8)
+_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_OR_INSERT, Op.UPDATE_SET]] = [0, 1, 2, 2, 3]
 
 
 def order(changes: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ from unshard.model.change import Op
 from unshard.mysql.failures import Failure, failure_of, is_transient
 from unshard.sync.batch.plan import BatchPlan, TargetPlan
 from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
-from unshard.sync.changes.merge import EXAMPLE_LENGTH, Chunk, Statement
+from unshard.sync.changes.merge import EXAMPLE_LENGTH, Chunk, Keys, Statement
 from unshard.target.transactions import TOO_LARGE
 from unshard.target.writer import CUT, FEWEST_IN_BULK, ServerAnswer, packet_limit, query
 
@@ -60,7 +60,10 @@ def _execute_locked(
     plan: BatchPlan,
     part: Callable[[int, int], tuple[Statement, ...]],
 ) -> RowCounts:
-    """Run an upsert for those of its rows that exist, which are locked first; the others are counted as missing."""
+    """Run an upsert for those of its rows that exist, which are locked first; the others are counted as missing.
+
+    Those that the batch inserts are inserted then.
+    """
     from unshard.sync.steps.key_search import lock_rows  # few tables have several unique keys
 
     keys, counts = statement.keys, RowCounts()
@@ -75,7 +78,23 @@ def _execute_locked(
             connection.query(b"ROLLBACK")
             raise _not_found(statement, target, plan, last - first, example)
         counts += entry_of(statement.op, last - first, last - first, example)
+        _insert(connection, statement, target, plan, first, last)
     return counts
+
+
+def _insert(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, first: int, last: int) -> None:
+    """Insert those of an UPDATE's rows `first` to `last`, which the target lacks, that the batch inserts."""
+    for one in statement.inserts(first, last) if statement.inserts is not None else ():
+        _execute(connection, one, target, plan, ask=False)
+
+
+def _insert_missing(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, keys: Keys) -> None:
+    """Insert those of an UPDATE's rows that the target lacks and the batch inserts."""
+    from unshard.sync.steps.key_search import lock_rows  # rows are rarely missing
+
+    for first, last, there in _answered(connection, target, plan, lambda: lock_rows(connection, keys)):
+        if not there:
+            _insert(connection, statement, target, plan, first, last)
 
 
 def _answered(connection: Any, target: TargetPlan, plan: BatchPlan, question: Callable[[], T]) -> T:
@@ -116,6 +135,8 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     if plan.on_missing_row == "stop" and (example or ask):
         connection.query(b"ROLLBACK")
         raise _not_found(statement, target, plan, missing, example)
+    if statement.inserts is not None:
+        _insert_missing(connection, statement, target, plan, keys)
     return entry_of(statement.op, statement.rows, missing, example)
 
 
