@@ -18,6 +18,7 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `shown_text` | which defaults and members a server shows as they are |
 | `merged_step` | the effect of one shard's statement on the merged table |
 | `merged_difference` | the ALTER TABLE from one structure of a merged table to the next |
+| `carried` | the structure that a shard's statement leads to where earlier ones were left out of the target |
 | `forced` | the structure of a shard whose statement a user leaves out |
 | `merged_form` | a merged table as JSON |
 | `show_merged` | pending sharding DDL of optimistic mode |
