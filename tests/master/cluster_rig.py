@@ -340,3 +340,10 @@ class Rig:
         while not self._stop.wait(0.05):
             for worker in list(self.workers.values()):
                 worker.beat()
+
+
+def two_sources(rig: Rig) -> None:
+    """Give the rig two workers and the sources `a` and `b`."""
+    rig.worker("w1")
+    rig.worker("w2")
+    assert rig.sources("a", "b")["result"]
