@@ -54,7 +54,7 @@ def test_the_shell_and_python_mean_the_same_folder(name: str, monkeypatch: pytes
 
 
 def test_each_server_has_a_folder_of_its_own() -> None:
-    assert len({server_folder(name) for name in NAMES}) == len(NAMES) == 8
+    assert len({server_folder(name) for name in NAMES}) == len(NAMES) == 9
 
 
 def test_without_a_checkout_the_missing_tidb_is_told_with_what_to_do(

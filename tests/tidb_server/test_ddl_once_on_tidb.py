@@ -194,12 +194,13 @@ def test_a_job_whose_session_is_killed_is_run_again_where_tidb_has_cancelled_it(
 
 
 def test_a_cancelled_job_stops_with_a_code_of_its_own(place: Place) -> None:
-    thread, failed = place.begin()
-    ((number,),) = place.server.query(
-        "SELECT DISTINCT JOB_ID FROM information_schema.DDL_JOBS WHERE STATE = 'running' AND DB_NAME = %s",
-        (place.schema,),
-    )
-    place.server.run(f"ADMIN CANCEL DDL JOBS {number}")
+    with in_use(place.server, f"{place.schema}.t"):  # so the job can't end before it is cancelled
+        thread, failed = place.begin()
+        ((number,),) = place.server.query(
+            "SELECT DISTINCT JOB_ID FROM information_schema.DDL_JOBS WHERE STATE = 'running' AND DB_NAME = %s",
+            (place.schema,),
+        )
+        place.server.run(f"ADMIN CANCEL DDL JOBS {number}")
     thread.join()
     (error,) = failed
     assert isinstance(error, DdlError)
