@@ -42,18 +42,21 @@ class Done:
 
 
 class Finished:
-    """The finished steps of a trial, in a file: a line that says which trial it is, then one for each step."""
+    """The finished steps of a trial, in a file: a line with the commit that is tried, then one for each step.
 
-    def __init__(self, path: Path, trial: str) -> None:
+    What the file has of another commit is forgotten.
+    """
+
+    def __init__(self, path: Path, tried: str) -> None:
         self._path = path
         lines = path.read_text().splitlines() if path.exists() else []
         self.steps: list[Done] = []
-        if lines[:1] == [trial]:
+        if lines[:1] == [tried]:
             forms = map(json.loads, lines[1:])
             self.steps += [Done(**{**form, "failed": tuple(form["failed"])}) for form in forms]
         else:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(f"{trial}\n")
+            path.write_text(f"{tried}\n")
 
     def add(self, run: int, result: Result) -> None:
         """Record a step, so that a later call of the same trial finds it."""
@@ -110,7 +113,7 @@ def main(words: Sequence[str]) -> int:
     asked = _parser().parse_args(words)
     times: int = asked.times
     suites = named([asked.suite])
-    finished = Finished(RECORDS / f"trial-{asked.suite}", f"{commit()} {times} {asked.suite} {asked.busy}")
+    finished = Finished(RECORDS / f"trial-{asked.suite}-{times}-{asked.busy}", commit())
     if finished.steps:
         print(f"== {len(finished.steps)} steps of this trial are finished: it goes on behind them", flush=True)
     good = 0
