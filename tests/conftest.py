@@ -17,8 +17,8 @@ from support.source_servers import new_source
 from support.target_servers import new_target
 from unshard.spark.session import spark_session
 from unshard.sync.planning import planner
-from unshard.testing.mysql_server import server_tree
 from unshard.testing.programs import MissingProgramError
+from unshard.testing.server_trees import server_tree
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import tidb_program
 

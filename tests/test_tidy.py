@@ -48,7 +48,6 @@ BY_THE_CLOCK = frozenset(
         "tests/support/copy_storm.py",  # pauses of random length between changes and kills; nothing is judged by them
         "tests/support/shard_storm.py",  # the same
         "tests/suites/run.py",  # tells how long each step took
-        "tests/suites/trial.py",  # the same for each run
         "tests/bench/test_decode_cost.py",  # processor time of two things, the least of many turns
     }
 )

@@ -14,7 +14,9 @@ from unshard.api.status import Stage, UnitName
 from unshard.api.verbs import ListMember, OperateSource, TransferSource
 from unshard.errors import ClusterError
 from unshard.master import handover
+from unshard.master.cluster import Cluster
 from unshard.master.handover import hand_over
+from unshard.master.state import Bound
 from unshard.master.status import process_error
 
 
@@ -187,6 +189,21 @@ def test_a_file_that_the_master_cannot_read_is_no_reason(
     monkeypatch.setattr(handover, "unread", lambda *_: [ClusterError("CLUSTER-091")])
     rig.worker("w2")
     stays(rig, refusing)
+
+
+def test_a_store_that_is_away_is_tried_again(rig: Rig, refusing: FakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def at_first_away(cluster: Cluster, bound: Bound, worker: str) -> bool:
+        tried.append(worker)
+        if len(tried) == 1:
+            raise ClusterError("CLUSTER-003", cause="the store is away")
+        return hand_over(cluster, bound, worker)
+
+    monkeypatch.setattr(handover, "hand_over", at_first_away)
+    rig.worker("w2")
+    until(rig, lambda: seated(rig) == "w2", "the free worker has it")
+    assert tried == ["w2", "w2"]
 
 
 def test_a_worker_that_can_begin_meanwhile_keeps_it(rig: Rig, refusing: FakeWorker) -> None:

@@ -10,8 +10,8 @@ from support.binlog_listing import listed
 from support.binlog_tools import ask
 from unshard.binlog.headers import MAGIC
 from unshard.errors import BinlogError
-from unshard.testing.mysql_server import server_tree
 from unshard.testing.programs import program
+from unshard.testing.server_trees import server_tree
 
 AGREED = {"mdev6020-mysql-bin.000001", "ver_trunk_row_v2.001", "write-partial-row.binlog", "mariadb-5.5-binlog.000001"}
 OF_MYSQL_8 = "mdev35643_mysql_80_binlog.000001"  # MariaDB's tool gives up in the middle of it

@@ -19,9 +19,9 @@ from unshard.testing.mysql_server import (
     OldMariadbServer,
     OtherMariadbServer,
     mysqlbinlog,
-    server_tree,
 )
 from unshard.testing.programs import MissingProgramError
+from unshard.testing.server_trees import server_tree
 from unshard.testing.throwaway_server import ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server

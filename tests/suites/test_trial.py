@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from suites import trial
 from suites.catalogue import Step, Suite
 from suites.report import Record
 from suites.run import Result
-from suites.trial import Done, Finished, left, main
+from suites.trial import Done, Finished, commit, left, main
 
 ONE = Suite("one", "", (Step("a"), Step("b")))
 TWO = Suite("two", "", (Step("c"),))
@@ -51,7 +52,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Runs:
 def test_all_runs_pass(runs: _Runs, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["2", "all", "0"]) == 0
     assert runs.ran == ["a", "b", "c"] * 2
-    assert capsys.readouterr().out.endswith("== run 2 of 2: 2 of 2 passed\n2 of 2 runs passed\n")
+    assert capsys.readouterr().out.endswith("== run 2 of 2: 3 s, 2 of 2 passed\n2 of 2 runs passed\n")
 
 
 def test_failures_are_counted_by_test_and_by_step(runs: _Runs, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +75,7 @@ def test_a_trial_that_was_broken_off_goes_on_behind_its_last_step(
     assert runs.ran == ["a", "b", "c"] * 2
     told = capsys.readouterr().out
     assert (f"== {ends - 1} steps of this trial are finished: it goes on behind them" in told) == (ends > 1)
-    assert told.endswith("2 of 2 runs passed\n")
+    assert told.endswith("== run 2 of 2: 3 s, 2 of 2 passed\n2 of 2 runs passed\n"), "of all three steps"
 
 
 def test_a_failure_before_the_break_counts(runs: _Runs) -> None:
@@ -91,31 +92,64 @@ def test_a_trial_that_is_over_begins_anew(runs: _Runs) -> None:
     assert runs.ran == ["a", "b", "c"] * 2
 
 
-@pytest.mark.parametrize("words", [["2", "all", "0"], ["3", "all", "0"], ["2", "all", "4"]])
-def test_another_commit_or_other_words_are_another_trial(
-    runs: _Runs, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
+@pytest.mark.parametrize("words", [["3", "all", "0"], ["2", "all", "4"]])
+def test_other_words_are_another_trial_beside_it(runs: _Runs, words: list[str]) -> None:
     runs.ends = 3
     with pytest.raises(KeyboardInterrupt):
         main(["2", "all", "0"])
-    if words == ["2", "all", "0"]:
-        monkeypatch.setattr(trial, "commit", lambda: "c2")
     runs.ran, runs.ends = [], 0
     main(words)
     assert runs.ran == ["a", "b", "c"] * int(words[0])
+    runs.ran = []
+    main(["2", "all", "0"])
+    assert runs.ran == ["c", "a", "b", "c"]
+
+
+def test_another_commit_is_another_trial(runs: _Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs.ends = 3
+    with pytest.raises(KeyboardInterrupt):
+        main(["2", "all", "0"])
+    monkeypatch.setattr(trial, "commit", lambda: "c2")
+    runs.ran, runs.ends = [], 0
+    main(["2", "all", "0"])
+    assert runs.ran == ["a", "b", "c"] * 2
 
 
 def test_what_a_run_still_has_to_do() -> None:
     assert left([ONE, TWO], []) == (ONE, TWO)
-    assert left([ONE, TWO], [Done(1, "one", "a", good=True)]) == (Suite("one", "", (Step("b"),)), TWO)
-    assert left([ONE, TWO], [Done(1, "one", "a", good=False)]) == (TWO,)
-    assert left([ONE, TWO], [Done(1, "one", "set-up", good=False), Done(1, "two", "c", good=True)]) == ()
+    assert left([ONE, TWO], [Done(1, "one", "a", good=True, seconds=1)]) == (Suite("one", "", (Step("b"),)), TWO)
+    assert left([ONE, TWO], [Done(1, "one", "a", good=False, seconds=1)]) == (TWO,)
+    assert (
+        left([ONE, TWO], [Done(1, "one", "set-up", good=False, seconds=1), Done(1, "two", "c", good=True, seconds=1)])
+        == ()
+    )
 
 
 def test_a_file_of_finished_steps_is_read_as_it_was_written(tmp_path: Path) -> None:
     first = Finished(tmp_path / "records" / "trial", "c1 2")
     first.add(1, Result("one", "a", Record(failed={"t": "why"}), 1, 1))
     again = Finished(tmp_path / "records" / "trial", "c1 2")
-    assert again.steps == [Done(1, "one", "a", good=False, failed=("t",))]
+    assert again.steps == [Done(1, "one", "a", good=False, seconds=1, failed=("t",))]
     again.forget()
     assert list((tmp_path / "records").iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [["0"], ["some"], ["3", "test", "-1"], ["3", "test", "4", "5"]])
+def test_wrong_words_are_answered(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage: tools/try-suite" in capsys.readouterr().err
+
+
+def test_a_checkout_with_other_files_than_its_commit_is_another_trial_each_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(trial, "RECORDS", tmp_path / "records")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    assert commit() == commit()
+    assert len(commit()) == 40
+    (tmp_path / "file").touch()
+    assert commit() != commit()

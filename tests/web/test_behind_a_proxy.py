@@ -21,7 +21,7 @@ from test_page import read
 from support.certificates import Authority
 from support.waiting import wait_until
 from unshard.api.status import Stage
-from unshard.testing.mysql_server import server_tree, unpacked
+from unshard.testing.server_trees import server_tree, unpacked
 
 __all__ = ["browser"]
 

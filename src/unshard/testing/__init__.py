@@ -9,6 +9,7 @@ The wheel has what the demo uses (`OF_TESTS` in setup.py names the others).
 | `programs` | the database programs of this machine |
 | `throwaway_server` | the base of all throwaway servers |
 | `mariadb_server` | throwaway MariaDB servers, of the installed version |
+| `server_trees` | trees of unpacked packages, from which programs run that are not installed |
 | `mysql_server` | throwaway servers of packages that are not installed: MySQL, and other releases of MariaDB |
 | `tidb_server` | throwaway TiDB servers |
 | `cluster` | a throwaway cluster of masters and workers |

@@ -1,8 +1,7 @@
 """Throwaway servers that are not installed on this machine: a real MySQL, and another MariaDB than Debian's.
 
-They run from a folder tree into which packages were unpacked (`tools/test-servers`). The programs use the libraries of
-that tree, through its own loader if it has one, so they need neither an installation nor a chroot. The servers of
-unsupported releases are below.
+Their programs are in trees of unpacked packages (`testing.server_trees`). The servers of unsupported releases are
+below.
 """
 
 from __future__ import annotations
@@ -14,39 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from unshard.testing.cache import server_folder
 from unshard.testing.mariadb_server import MariadbServer
-from unshard.testing.programs import MissingProgramError, program_version
+from unshard.testing.programs import program_version
+from unshard.testing.server_trees import server_tree, unpacked
 from unshard.testing.throwaway_server import LoggingServer, ServerBootError, as_user, template
-
-_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
-
-
-def server_tree(name: str) -> Path:
-    """Return the tree of unpacked packages called `mysql`, `mysql-5.6`, `nginx` and so on (see `server_folder`).
-
-    Raises MissingProgramError if nothing is there.
-    """
-    tree = server_folder(name)
-    how = f"`tools/test-servers {name}`, in a checkout of Unshard's sources, fetches it"
-    if tree is None:
-        raise MissingProgramError(f"{name} is not there. {how}")
-    if not (tree / "usr").is_dir():
-        raise MissingProgramError(f"{name} is not in {tree}. {how}")
-    return tree
-
-
-def unpacked(tree: Path, name: str) -> list[str]:
-    """Return the command that runs a program of the tree: its loader, its libraries, the program; arguments may follow.
-
-    A tree without a C library uses the system's loader.
-    """
-    (loader,) = {path.resolve() for path in tree.glob("usr/lib*/ld-linux*.so.*")} or {_LOADER}
-    libraries = ":".join(str(path) for path in tree.glob("usr/lib/*-linux-gnu*") if path.is_dir())
-    found = next((path for folder in ("sbin", "bin") if (path := tree / "usr" / folder / name).exists()), None)
-    if found is None:
-        raise MissingProgramError(f"{name} is not in {tree}: remove the folder and run tools/test-servers")
-    return [str(loader), "--library-path", libraries, str(found)]
 
 
 def mysqlbinlog() -> list[str]:
