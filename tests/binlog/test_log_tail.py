@@ -9,12 +9,12 @@ from made_logs import NAME, GrowingLog
 
 from unshard.model.position import Location, Position
 from unshard.sync.source_log.reader import TransactionRows, Work
-from unshard.sync.source_log.tail import LARGE, LogTail
+from unshard.sync.source_log.tail import LARGE, TailReader
 
 BEGIN = Location(Position(NAME, len(File().data)), "")
 
 
-def read(tail: LogTail, log: GrowingLog) -> Work | None:
+def read(tail: TailReader, log: GrowingLog) -> Work | None:
     return tail.next_work(log, BEGIN, 1 << 30, "s1")
 
 
@@ -28,7 +28,7 @@ def cut(file: File) -> int:
 
 
 def test_an_incomplete_transaction_is_read_once_while_nothing_is_added(tmp_path: Path) -> None:
-    log, tail, file = GrowingLog(tmp_path), LogTail(), File()
+    log, tail, file = GrowingLog(tmp_path), TailReader(), File()
     log.show(file, cut(file))
     assert read(tail, log) is None
     asked = log.asked
@@ -41,7 +41,7 @@ def test_an_incomplete_transaction_is_read_once_while_nothing_is_added(tmp_path:
 
 
 def test_whatever_is_added_to_a_small_transaction_is_read_at_once(tmp_path: Path) -> None:
-    log, tail, file = GrowingLog(tmp_path), LogTail(), File()
+    log, tail, file = GrowingLog(tmp_path), TailReader(), File()
     at = cut(file)
     log.show(file, at)
     assert read(tail, log) is None
@@ -56,7 +56,7 @@ def test_whatever_is_added_to_a_small_transaction_is_read_at_once(tmp_path: Path
 
 
 def test_another_place_is_read(tmp_path: Path) -> None:
-    log, tail, file = GrowingLog(tmp_path), LogTail(), File()
+    log, tail, file = GrowingLog(tmp_path), TailReader(), File()
     file.transaction(1)
     last = file.transaction(2)
     log.show(file, len(file.data) - 1)
@@ -65,7 +65,7 @@ def test_another_place_is_read(tmp_path: Path) -> None:
 
 
 def test_a_large_transaction_is_read_when_it_has_grown_by_a_tenth_or_grows_no_more(tmp_path: Path) -> None:
-    log, tail, file = GrowingLog(tmp_path), LogTail(), File()
+    log, tail, file = GrowingLog(tmp_path), TailReader(), File()
     file.gtid(1)
     file.table_map()
     file.rows(padding=LARGE)

@@ -50,7 +50,7 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
 )
-from unshard.sync.source_log.tail import LogTail
+from unshard.sync.source_log.tail import TailReader
 from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed
 from unshard.sync.statements.plan_record import KIND, StatementPlan
@@ -87,7 +87,7 @@ class SyncUnit:
     _crossing: bool = False
     _shown: float = 0.0
     _read: WrittenLog = field(init=False)
-    _tail: LogTail = field(default_factory=LogTail)
+    _tail: TailReader = field(default_factory=TailReader)
 
     def __post_init__(self) -> None:
         take_changes = self.statements.tables.take_changes
@@ -112,7 +112,7 @@ class SyncUnit:
             self.store.on_target(lambda c: refuse_unfinished(c, self.store.meta, self.source))
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
-        self._read, self._tail = self.relay, LogTail()
+        self._read, self._tail = self.relay, TailReader()
         self._upstream, self._crossing = self.store.upstream(), False
         self._restore(checkpoint, fresh=found is None)
         self.store.exact = self.delivery.exactly_once

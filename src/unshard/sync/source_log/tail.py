@@ -25,8 +25,8 @@ class _InVain:
 
 
 @dataclass(slots=True)
-class LogTail:
-    """The reader of a log that may end within a transaction. Used by one thread.
+class TailReader:
+    """Reads a log that may end within a transaction. Used by one thread.
 
     All of a transaction is read to find its end. So nothing is read again while nothing was added. A large transaction
     is read again when it has grown by a tenth, or when the log grows no more from one call to the next.
