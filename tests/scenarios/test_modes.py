@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from support.target_servers import BUILT_IN_COLLATIONS
 from support.task_runs import TaskFiles, TaskRun, newest
 from support.waiting import wait_until
+from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.programs import program
@@ -95,3 +98,67 @@ def test_incremental_without_a_file_begins_at_the_right_transaction(
         assert run.sync.missing == 0
     for name in work.plan.names:
         assert_equal([(source_server, name)], (target_server, name))
+
+
+@pytest.fixture
+def two_domains() -> Iterator[MariadbServer]:
+    """A source of its own: what is logged in a domain stays in the GTID position for good."""
+    with MariadbServer(BUILT_IN_COLLATIONS) as server:
+        yield server
+
+
+def test_a_set_of_two_domains_applies_nothing_twice(
+    spark: SparkSession, two_domains: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """The replica that the copy is of was behind in one domain, and ahead in the other."""
+    name = TableName(f"{schema}_1", "t")
+    other = "SET SESSION gtid_domain_id = 77"
+    for server in (two_domains, target_server):
+        server.run(f"CREATE DATABASE {name.schema}", f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT)")
+    two_domains.run(f"INSERT INTO {name} VALUES (1, 1)")
+    two_domains.run(other, f"INSERT INTO {name} VALUES (2, 1)")
+    ((before,),) = two_domains.query("SELECT @@gtid_binlog_pos")
+    two_domains.run(other, f"INSERT INTO {name} VALUES (3, 1)")
+    two_domains.run(f"INSERT INTO {name} VALUES (4, 1)")
+    ((after,),) = two_domains.query("SELECT @@gtid_binlog_pos")
+    target_server.run(f"INSERT INTO {name} VALUES (1, 1), (2, 1), (4, 1)")
+    late = {one for one in before.split(",") if one.startswith("77-")}
+    gtid = ",".join([*(one for one in after.split(",") if not one.startswith("77-")), *late])
+    two_domains.run(f"INSERT INTO {name} VALUES (5, 1)")
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": two_domains},
+        target_server,
+        (name.schema,),
+        keys={"task-mode": "incremental"},
+        instance={"meta": {"binlog-gtid": gtid}},
+        source={"enable-gtid": True},
+    ).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        two_domains.run(f"UPDATE {name} SET v = 9 WHERE id = 4")
+        run.catch_up()
+    assert_equal([(two_domains, name)], (target_server, name))
+
+
+def test_values_that_a_sequence_gives_out_are_left_out(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Neither is the sequence copied, as the list of what is not migrated says."""
+    name = TableName(f"{schema}_1", "t")
+    source_server.run(
+        f"CREATE DATABASE {name.schema}",
+        f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT)",
+        f"CREATE SEQUENCE {name.schema}.numbers",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (name.schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        source_server.run(f"INSERT INTO {name} VALUES (NEXT VALUE FOR {name.schema}.numbers, 1)")
+        run.catch_up()
+        source_server.run(f"SELECT NEXT VALUE FOR {name.schema}.numbers", f"INSERT INTO {name} VALUES (9, 1)")
+        run.catch_up()
+    assert_equal([(source_server, name)], (target_server, name))
+    assert target_server.query("SHOW TABLES FROM " + name.schema) == [("t",)]

@@ -96,7 +96,8 @@ SYNC: dict[str, CatalogueEntry] = {
     ),
     "SYNC-009": CatalogueEntry(
         "the structure of the table is not known at this binlog position",
-        "start the task in mode `all`, or create the target table so that its structure can be taken over",
+        "start the task in mode `all`, or create the target table so that its structure can be taken over; if the name "
+        "is not that of a table (a sequence that was dropped since), keep it out by block-allow-list, and start again",
     ),
     "SYNC-010": CatalogueEntry(
         "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"

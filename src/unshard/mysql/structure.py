@@ -24,6 +24,10 @@ NO_SUCH_TABLE = frozenset({1146, 1049})
 IS_TABLE = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 """The condition on `information_schema.TABLES` for tables with rows of their own: no views, no sequences."""
 
+_IS_SEQUENCE = """
+SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND TABLE_TYPE = 'SEQUENCE'
+"""
+
 _NAMES = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
 
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
@@ -92,6 +96,11 @@ def read_table(connection: Any, name: TableName) -> Table | None:
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
     )
+
+
+def is_sequence(connection: Any, name: TableName) -> bool:
+    """Return whether a MariaDB has a sequence of that name."""
+    return bool(rows(connection, _IS_SEQUENCE, (name.schema, name.table)))
 
 
 def families(connection: Any) -> dict[TableName, TableName]:

@@ -49,8 +49,8 @@ from unshard.sync.source_log.reader import (
     TransactionRows,
     Work,
     WrittenLog,
-    next_work,
 )
+from unshard.sync.source_log.tail import TailReader
 from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed
 from unshard.sync.statements.plan_record import KIND, StatementPlan
@@ -87,6 +87,7 @@ class SyncUnit:
     _crossing: bool = False
     _shown: float = 0.0
     _read: WrittenLog = field(init=False)
+    _tail: TailReader = field(default_factory=TailReader)
 
     def __post_init__(self) -> None:
         take_changes = self.statements.tables.take_changes
@@ -111,7 +112,8 @@ class SyncUnit:
             self.store.on_target(lambda c: refuse_unfinished(c, self.store.meta, self.source))
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
-        self._read, self._upstream, self._crossing = self.relay, self.store.upstream(), False
+        self._read, self._tail = self.relay, TailReader()
+        self._upstream, self._crossing = self.store.upstream(), False
         self._restore(checkpoint, fresh=found is None)
         self.store.exact = self.delivery.exactly_once
         if found is None:
@@ -247,9 +249,7 @@ class SyncUnit:
         if self.groups is not None and self._unresolved(self.groups):
             self.meter.behind = False
             return
-        work = next_work(
-            self._read.log, self._standing.at, self._read.written, self._batches.flow.budget_bytes, self.source
-        )
+        work = self._tail.next_work(self._read, self._standing.at, self._batches.flow.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
@@ -384,8 +384,7 @@ class SyncUnit:
 
     def _wait(self) -> None:
         self.meter.doing = "waiting"
-        at = self._standing.at.position
-        if not self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS):
+        if not self._tail.wait(self.relay, IDLE_SECONDS):
             self.store.rest()
         self._standing.idle()
 

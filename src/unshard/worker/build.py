@@ -25,7 +25,7 @@ from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
-from unshard.mysql.structure import families, read_table
+from unshard.mysql.structure import families, is_sequence, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
 from unshard.run_tasks import RunTasks
@@ -320,6 +320,9 @@ def _sync(
     )
     table_rules = TableRules(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
+    )
+    table_rules.is_sequence = lambda table: (
+        tables.find(table) is None and answer_of(source, lambda connection: is_sequence(connection, table))
     )
     backfiller = Backfiller(source, table_rules)
     statements = Statements(name, read_traits(source), tables, rules, ownership, backfiller, events)

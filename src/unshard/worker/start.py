@@ -18,9 +18,9 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.start import file_with_gtids
 from unshard.source.requirements import check_holds
-from unshard.sync.checkpoint.safe_mode import DUMP, read_together
-from unshard.sync.source_log.reader import WrittenLog
-from unshard.sync.source_log.seek import gtids_at, seek
+from unshard.sync.checkpoint.safe_mode import DUMP, TAKEOVER, read_together
+from unshard.sync.source_log.reader import Work, WrittenLog
+from unshard.sync.source_log.seek import gtids_at, head_gtids, holds, last_held, seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import load_prepared
@@ -159,12 +159,15 @@ class StartPoint:
             return self._with_gtids(self.meta_start, relay, stop)
         first = self._meta_location()
         assert first is not None, "meta with a GTID set has a file that it begins in"
+        with session(self.upstream, "source") as connection:
+            now = current_location(connection, identify(connection))
+        end = now.position if now is not None else first.position
         while not stop.is_set():
             relay.check()
             if relay.wait_for(first.position, LOOK_SECONDS):
-                found = seek(relay.log, first.position.file, first.gtid, relay.written, self.source)
+                found = _after_set(first, end, relay, self.source)
                 if found is not None:
-                    return Checkpoint(found)
+                    return found
                 stop.wait(LOOK_SECONDS)
         return None
 
@@ -218,6 +221,29 @@ class StartPoint:
         """Delete the dump once the checkpoint is in the target, unless the user keeps it. Idempotent."""
         if not self.keep_dump:
             shutil.rmtree(self.dump_directory, ignore_errors=True)
+
+
+def _after_set(first: Location, end: Position, relay: WrittenLog, source: str) -> Checkpoint | None:
+    """Return the start after the GTID set of `first`, whose file has its end; None while more of the log is needed.
+
+    The set is usually that of a replica, which may have applied transactions in another order than the source has them
+    in. The start is before the first one that the set lacks. Others of the set may follow, up to `end`, the source's
+    present end; until they have passed, the target may have changes already, and safe mode is on.
+    """
+    file, gtid, written = first.position.file, first.gtid, relay.written
+    passed = str(head_gtids(relay.log, file, written) or "")
+
+    def note(work: Work) -> None:
+        nonlocal passed
+        passed = work.end.gtid
+
+    found = seek(relay.log, file, gtid, written, source, before=passed, note=note)
+    if found is None or (passed and holds(passed, gtid)):
+        return Checkpoint(found) if found is not None else None
+    if written < end:
+        return None
+    last = last_held(relay.log, Location(found.position, passed), end, gtid, source)
+    return Checkpoint(found, exit_point=ExitPoint(last, TAKEOVER) if last is not None else None)
 
 
 def _place(location: Location) -> Position:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import ShardError, SyncError, UnshardError, Where
+from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.altered_values import passed_through, with_raw_columns
@@ -20,6 +21,9 @@ from unshard.transform.event_filter import EventFilter
 from unshard.transform.extract import Constant, constants, with_constants
 from unshard.transform.route import Router
 from unshard.transform.row_filter import RowFilter
+
+SEQUENCE = "sequence"
+"""The rule, in the ledger, of row events by which a MariaDB logs that it has taken values of a sequence."""
 
 HELD = "held for sharding DDL"
 """The rule, in the ledger, of row events that are read again after a sharding DDL."""
@@ -44,6 +48,7 @@ class TableRules:
             the columns that are not written.
         documents: returns the columns of a table, given of source and target, whose opaque values in JSON stop the
             task.
+        is_sequence: returns whether a name is that of a sequence, which has row events and is no table.
     """
 
     source: str
@@ -60,7 +65,9 @@ class TableRules:
     fills: Callable[[Table], tuple[tuple[Constant, ...], Table]] = lambda table: ((), table)
     documents: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
     clamped: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
+    is_sequence: Callable[[TableName], bool] = lambda name: False
     version: int = 0
+    _sequences: set[TableName] = field(default_factory=set)
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
@@ -77,6 +84,8 @@ class TableRules:
             return "online-ddl" if passage == HELPER else "block-allow-list"
         if name in self.held:
             return HELD
+        if name in self._sequences:
+            return SEQUENCE
         if self.takes(name):
             return "snapshot"  # its own copy, later than the checkpoint, has them
         return ", ".join(one.rule for one in self.events.row_filters(name))
@@ -91,6 +100,8 @@ class TableRules:
         Called after a DDL, which may change either side. The rest stays, because reading ten thousand tables anew takes
         long.
         """
+        names = set(names)
+        self._sequences -= names
         targets = {self.router.route(name) for name in names}
         self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
         self.targets.forget(targets)
@@ -104,6 +115,7 @@ class TableRules:
         self.after, self.absent = after, absent
         self.targets.forget({plan.target.name for plan in self._known.values()})
         self._known = {}
+        self._sequences = set()
 
     def plans(
         self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
@@ -113,10 +125,15 @@ class TableRules:
         Images that lack columns can't be folded into one another, so if the batch has any, all its tables are ordered.
         Raises SyncError SYNC-006, SYNC-007, ShardError SHARD-048, SHARD-049.
         """
-        plans = [
-            replace(self._plan(name), after=self._after(name, begin))
+        taken = [
+            name
             for name in sorted(names)
             if self.takes(name) and name not in self.held and not (name in self.absent and self._after(name, begin))
+        ]
+        plans = [
+            replace(self._plan(name), after=self._after(name, begin))
+            for name in taken
+            if not self._leaves_out_sequence(name, begin)
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]
@@ -161,6 +178,17 @@ class TableRules:
             replace(plan, target=replace(plan.target, ordered=True, why=UNLIKE)) if plan.target.name in unlike else plan
             for plan in plans
         ]
+
+    def _leaves_out_sequence(self, name: TableName, begin: Position) -> bool:
+        """Return whether the name is that of a sequence, which is asked and told once."""
+        if name in self._known or name in self._sequences:
+            return name in self._sequences
+        found = self.is_sequence(name)
+        if found:
+            self._sequences.add(name)
+            log = logger("sync", source=self.source, table=str(name), binlog=str(begin))
+            log.warning("left out: the values of a sequence, which is not migrated")
+        return found
 
     def _plan(self, name: TableName) -> TablePlan:
         if name not in self._known:

@@ -25,7 +25,7 @@ from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch.stored_plan import RowsRecord
 from unshard.sync.source_log.reader import Prepare, RelayFiles, Work, WrittenLog
-from unshard.sync.source_log.seek import head_gtids, seek
+from unshard.sync.source_log.seek import head_gtids, holds, is_anonymous, seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
@@ -61,7 +61,8 @@ def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str,
     """Translate the recorded names from server `before` to another server's log, waiting for it. None: stopped first.
 
     Reads files only. Raises SyncError SYNC-061 where no location is after exactly the transactions of a set, SYNC-062
-    where a prepared transaction isn't prepared in the new log; RelayError 032 for a location that has no GTIDs.
+    where a prepared transaction isn't prepared in the new log; RelayError 032 for a location that has no GTIDs, and
+    where transactions without a GTID follow a set, of which nobody knows whether they are applied.
     """
     old, prepares = names.checkpoint, dict[str, PreparedXa]()
     places: dict[str, Location] = {}
@@ -70,7 +71,7 @@ def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str,
             values = {"expected": before, "found": relay.upstream}
             raise RelayError("RELAY-032", Where(source=source, position=str(location.position)), values=values)
         if location.gtid not in places:
-            found = _await_place(location, relay, source, stop, {} if places else prepares)
+            found = _await_place(location, before, relay, source, stop, {} if places else prepares)
             if found is None:
                 return None
             places[location.gtid] = found
@@ -103,12 +104,13 @@ def _is_later(state: TableCheckpoint, checkpoint: Checkpoint) -> bool:
 
 
 def _await_place(
-    old: Location, relay: WrittenLog, source: str, stop: Event, prepares: dict[str, PreparedXa]
+    old: Location, server: str, relay: WrittenLog, source: str, stop: Event, prepares: dict[str, PreparedXa]
 ) -> Location | None:
+    unknown = {"expected": server, "found": relay.upstream}
     while not stop.is_set():
         relay.check()
         written = relay.written
-        found = _place(old, relay.log, written, source, prepares)
+        found = _place(old, relay.log, written, source, prepares, unknown)
         if found is not None:
             return found
         relay.wait_for(Position(written.file, written.offset + 1), IDLE_SECONDS)
@@ -116,11 +118,16 @@ def _await_place(
 
 
 def _place(
-    old: Location, log: RelayFiles, written: Position, source: str, prepares: dict[str, PreparedXa]
+    old: Location,
+    log: RelayFiles,
+    written: Position,
+    source: str,
+    prepares: dict[str, PreparedXa],
+    unknown: dict[str, str],
 ) -> Location | None:
     """Return the location after exactly the transactions of `old.gtid`; None while more of the log is needed.
 
-    `prepares` gets the XA transactions that are prepared before it.
+    `prepares` gets the XA transactions that are prepared before it. `unknown` are the values of RELAY-032.
     """
     first = log.files()[0]
     before = head_gtids(log, first, written)
@@ -133,6 +140,8 @@ def _place(
         if isinstance(work, Prepare):
             place = Location(work.begin, passed)
             prepares[work.prepared.xid] = PreparedXa(work.prepared.xid, place, work.prepared.end)
+        if is_anonymous(work) and passed and holds(passed, old.gtid):
+            raise RelayError("RELAY-032", Where(source=source, position=str(work.begin)), values=unknown)
         passed = work.end.gtid
 
     found = seek(log, first, old.gtid, written, source, before=passed, note=note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TypeGuard
 
 from unshard.errors import BinlogError
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
@@ -11,6 +12,7 @@ from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.relay.gtids import gtids_before
 from unshard.sync.source_log.reader import Complete, Log, LoggedDdl, Move, Prepare, TransactionRows, Work, next_work
 
+Transaction = TransactionRows | LoggedDdl | Prepare | Complete
 ONE_TRANSACTION = 1
 _MANY = 64 << 20
 
@@ -33,19 +35,27 @@ def seek(
     """
     at = Location(Position(file), before)
     while (work := next_work(log, at, written, ONE_TRANSACTION, source)) is not None:
-        if isinstance(work, TransactionRows) and not all(holds(gtid, one) for one in work.log_range.gtids):
+        if isinstance(work, Move):
+            if work.end.gtid and not holds(gtid, work.end.gtid):
+                return Location(at.position, gtid)  # a transaction without effect
+        elif not all(holds(gtid, one) for one in _gtids(work)):
             return Location(work.begin, gtid)
-        if isinstance(work, LoggedDdl) and work.statement.gtid and not holds(gtid, work.statement.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Prepare) and work.prepared.gtid and not holds(gtid, work.prepared.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Complete) and work.completed.gtid and not holds(gtid, work.completed.gtid):
-            return Location(work.begin, gtid)
-        if isinstance(work, Move) and work.end.gtid and not holds(gtid, work.end.gtid):
-            return Location(at.position, gtid)  # a transaction without effect
         note(work)
         at = work.end
     return Location(at.position, gtid) if at.gtid and holds(at.gtid, gtid) else None
+
+
+def last_held(log: Log, at: Location, end: Position, gtid: str, source: str) -> Location | None:
+    """Return the location after the last transaction from `at` to `end` that the set `gtid` holds; None: it holds none.
+
+    Raises BinlogError for damaged bytes.
+    """
+    found = None
+    while (work := next_work(log, at, end, ONE_TRANSACTION, source)) is not None:
+        at = work.end
+        if not isinstance(work, Move) and any(holds(gtid, one) for one in _gtids(work)):
+            found = at
+    return found
 
 
 def gtids_at(log: Log, place: Position, source: str) -> str:
@@ -71,6 +81,28 @@ def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
             return os.pread(opened.fileno(), min(length, written.offset) if written.file == file else length, 0)
 
         return gtids_before(head, FIRST_OFFSET)
+
+
+def is_anonymous(work: Work) -> TypeGuard[Transaction]:
+    """Return whether a transaction has no GTID, as MySQL logs it while its `gtid_mode` is off.
+
+    The rows of a CREATE TABLE … SELECT have that of their statement.
+    """
+    inside = isinstance(work, TransactionRows) and work.log_range.inside
+    return not isinstance(work, Move) and not inside and not _gtids(work)
+
+
+def _gtids(work: Transaction) -> tuple[str, ...]:
+    match work:
+        case TransactionRows():
+            return work.log_range.gtids
+        case LoggedDdl():
+            own = work.statement.gtid
+        case Prepare():
+            own = work.prepared.gtid
+        case Complete():
+            own = work.completed.gtid
+    return (own,) if own else ()
 
 
 def holds(known: str, gtid: str) -> bool:

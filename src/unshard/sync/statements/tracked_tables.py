@@ -63,11 +63,16 @@ class TrackedTables:
 
     def structure(self, name: TableName) -> Table:
         """Return the present structure of an upstream table. Raises SyncError SYNC-009 where it is not known."""
-        known = self.tracker.knows(name)
-        found = self.tracker.get(name)
+        found = self.find(name)
         if found is None:
             raise SyncError("SYNC-009", Where(source=self.source, table=str(name)))
-        if not known:
+        return found
+
+    def find(self, name: TableName) -> Table | None:
+        """Return the present structure of an upstream table; None where it is not known."""
+        known = self.tracker.knows(name)
+        found = self.tracker.get(name)
+        if found is not None and not known:
             self._record({name: found})
         return found
 
