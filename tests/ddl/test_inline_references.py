@@ -43,6 +43,6 @@ def test_the_structure_has_no_foreign_key() -> None:
     name = TableName("s", "c")
     for context, there in ((READS_OVER, False), (Context("s", mariadb=False), True)):
         ddl = classify_ddl("CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p (id))", context)
-        table = evaluate(ddl, lambda name: None, lambda schema: None)[name]
+        table = evaluate(ddl, lambda other: None, lambda schema: None)[name]
         assert table is not None
         assert (table.foreign_keys, [key.name for key in table.indexes]) == (there, ["p", "PRIMARY"][not there :])

@@ -1,4 +1,4 @@
-"""What a TiDB gets in the place of a source's statements; no server is asked."""
+"""Statements and tables of a source as a TiDB gets them; no server is asked."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
 | `statement` | a statement as a value |
 | `cursor` | the cursor over the tokens of a statement |
 | `names` | table names in a statement, and the end of a table's body |
+| `inline_references` | REFERENCES in columns' definitions that the source reads over, taken out |
 | `skipped_kinds` | kinds of statements that are skipped |
 | `parse` | one SQL text as a statement, as a reason to skip it, or as an error |
 | `pieces` | the effect of a source's rules on a statement, step by step |

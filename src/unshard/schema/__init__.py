@@ -12,6 +12,7 @@ Nothing here asks a server.
 | `definition` | the definition of a table as a value |
 | `operations` | the operations of ALTER TABLE as values |
 | `implied` | everything that a statement leaves to the server, filled in |
+| `utc_defaults` | the default of a TIMESTAMP, brought from a session's time zone to UTC |
 | `arranged_keys` | keys as a server keeps them: their names, order and prefixes |
 | `alter` | operations applied to a definition |
 | `partitions` | the partitions of a table after an ALTER TABLE |
