@@ -40,6 +40,7 @@ from unshard.master.beginning import TimedStart, parse_time
 from unshard.master.service import Master
 from unshard.master.status import process_error
 from unshard.master.store import Store
+from unshard.target.forget import Permit
 
 SOURCE = """\
 source-id: {name}
@@ -310,17 +311,22 @@ class Rig:
         self.asked.append(config.source_id)
         self._happen()
 
-    def _forget(self, config: SubtaskConfig) -> None:
-        self.forgotten.append(config.name)
+    def _forget(self, config: SubtaskConfig, permit: Permit) -> None:
         self._happen()
+        permit()
+        self.forgotten.append(config.name)
 
-    def _reset(self, configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
+    def _reset(self, configs: Sequence[SubtaskConfig], ask: bool, permit: Permit) -> tuple[str, ...]:
+        if not ask:
+            self._happen()
+            permit()
         self.resets.append(("ask" if ask else "do", *(config.source_id for config in configs)))
         return ("drops orders",)
 
-    def _leave(self, config: SubtaskConfig, sources: Sequence[str]) -> None:
-        self.left.append((config.name, *sources))
+    def _leave(self, config: SubtaskConfig, sources: Sequence[str], permit: Permit) -> None:
         self._happen()
+        permit()
+        self.left.append((config.name, *sources))
 
     def _moved(self, task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> CheckReport:
         database = config.source.database

@@ -22,6 +22,7 @@ class SubtaskBrief(Form):
         resume_count, next_resume: the state of auto-resume; the time is ISO 8601, UTC.
         dump_at: the worker that has the dump of an unfinished copy on its disk.
         lost_dump: this worker lacks that dump, and so can't continue.
+        followed: the attempt (`SubtaskConfig.attempt`) in which the target has had a checkpoint of the subtask.
     """
 
     task: str
@@ -33,6 +34,7 @@ class SubtaskBrief(Form):
     next_resume: str = ""
     dump_at: str = ""
     lost_dump: bool = False
+    followed: str | None = None
 
 
 class SubtaskOrder(Form):

@@ -122,6 +122,12 @@ MASTER: dict[str, CatalogueEntry] = {
         "the new leader carries it out: check with `unshard ctl query-status` (for a source: `operate-source show`) "
         "before you repeat it",
     ),
+    "CLUSTER-100": CatalogueEntry(
+        "this master is no longer the leader, or can't find out, so it has stopped the command before its next step in"
+        " the target",
+        "check with `unshard ctl query-status`: if the task is not there or stands, repeat the command, which completes"
+        " it; steps that were done before stay done",
+    ),
     "CLUSTER-003": CatalogueEntry(
         "the master's database can't be used",
         "check the database that `store` of the master's file names: is it up, and may the account create and change "

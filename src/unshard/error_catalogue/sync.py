@@ -15,6 +15,13 @@ SYNC: dict[str, CatalogueEntry] = {
         " commits when it fails over to a replica that lagged behind, or in a power cut if it does not write each one"
         " to its disk (`innodb_flush_log_at_trx_commit = 1`)",
     ),
+    "SYNC-080": CatalogueEntry(
+        "the target no longer has the checkpoint of task {task} in {schema}, which this task has written: its place in"
+        " the log is not known, so it does not go on",
+        "find out who has dropped the records of the task. Then `unshard ctl stop-task {task}`, and start it at a place"
+        " before the last change that the target has: `unshard ctl start-task` with `--start-time` or `meta`; without"
+        " both it would leave out what came meanwhile",
+    ),
     "SYNC-002": CatalogueEntry(
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",

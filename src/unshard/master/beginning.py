@@ -19,15 +19,15 @@ from unshard.retry import given_up_by
 from unshard.source.local_time import utc_of
 from unshard.source.position_at import position_at
 from unshard.target.fence import wait_for_earlier_ddl
-from unshard.target.forget import forget_task
+from unshard.target.forget import Permit, forget_task, freely
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.target.recorded import read_recorded
 from unshard.target.sharding import forget_source
 
-Forget = Callable[[SubtaskConfig], object]
-Reset = Callable[[Sequence[SubtaskConfig], bool], tuple[str, ...]]
-Leave = Callable[[SubtaskConfig, Sequence[str]], object]
+Forget = Callable[[SubtaskConfig, Permit], object]
+Reset = Callable[[Sequence[SubtaskConfig], bool, Permit], tuple[str, ...]]
+Leave = Callable[[SubtaskConfig, Sequence[str], Permit], object]
 PATIENCE_SECONDS = 20.0
 
 
@@ -47,29 +47,33 @@ class TimedStart:
 AtTime = Callable[[SubtaskConfig, str, bool], TimedStart]
 
 
-def forget(config: SubtaskConfig) -> tuple[str, ...]:
-    """Drop everything that the target has on record of the task; return the names of the tables. Raises TargetError."""
+def forget(config: SubtaskConfig, permit: Permit = freely) -> tuple[str, ...]:
+    """Drop everything that the target has on record of the task; return the names of the tables.
+
+    Raises TargetError, and what `permit` raises.
+    """
     with session(to_endpoint(config.target), "target") as connection:
-        return forget_task(connection, config.meta_schema, config.name)
+        return forget_task(connection, config.meta_schema, config.name, permit)
 
 
-def reset(configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
-    """Undo in the target what the task's copy did; with `ask` only find out. Return it in lines. Raises TargetError.
+def reset(configs: Sequence[SubtaskConfig], ask: bool, permit: Permit = freely) -> tuple[str, ...]:
+    """Undo in the target what the task's copy did; with `ask` only find out. Return it in lines.
 
-    `configs`: all of the task's subtasks, none of which runs.
+    `configs`: all of the task's subtasks, none of which runs. Raises TargetError, and what `permit` raises.
     """
     undone = look(configs, dumps=False)
     if not ask:
-        undo(configs, undone)
+        undo(configs, undone, permit)
     return undone.lines
 
 
-def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
+def leave(config: SubtaskConfig, sources: Sequence[str], permit: Permit = freely) -> None:
     """Remove these sources from the task's sharding DDL and its locks, and fence off their late writes. Idempotent.
 
     No sharding DDL of the task waits for these sources afterwards. A worker that was frozen or cut off when its source
     was stopped can do nothing in the target any more. `config`: a subtask of the task, of any source. Raises
-    TargetError, and ClusterError CLUSTER-092 while the target executes a statement of one of them.
+    TargetError, ClusterError CLUSTER-092 while the target executes a statement of one of them, and what `permit`
+    raises.
     """
     meta = MetaTables(config.meta_schema, config.name)
     too_long = Event()
@@ -85,11 +89,13 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
         with session(to_endpoint(config.target), "target") as connection, given_up_by(too_long):
             meta.create(connection)
             for source in sources:
+                permit()
                 epoch = claim(connection, meta, source).epoch
                 wait_for_earlier_ddl(connection, meta, source, epoch, tell)
                 with connection.cursor() as cursor:
                     cursor.execute("BEGIN")
                     forget_source(cursor, meta, source)
+                    permit()
                     cursor.execute("COMMIT")
     except TargetError as error:
         if not too_long.is_set():

@@ -82,6 +82,25 @@ class Cluster:
                     writing.put_briefs(source, briefs)
                 self._state = self._state.told(source, briefs)
 
+    def permit(self) -> Callable[[], None]:
+        """Return a check for what a verb does outside of the store: it passes while the present leadership lasts.
+
+        It asks the store, as `change` does: a master that was frozen or cut off may still take itself for the leader.
+        Raises ClusterError CLUSTER-100 where another one has led since, or where the store can't tell.
+        """
+        with self._lock:
+            epoch = self._lead()
+
+        def check() -> None:
+            try:
+                with self.store.writing(epoch):
+                    pass
+            except ClusterError as error:
+                told = ": ".join(filter(None, (error.message, error.cause)))
+                raise ClusterError("CLUSTER-100", cause=told) from None
+
+        return check
+
     @contextmanager
     def _writing(self, epoch: int) -> Iterator[Writing]:
         try:

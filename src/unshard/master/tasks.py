@@ -68,28 +68,29 @@ class Tasks:
 
         `checked`: the checks have been run. `msg` of the answer names keys that have no effect.
         With `reset: show` nothing is checked or started, and the answer's `reset` says what a reset would do.
-        Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093, 099; ConfigError.
+        Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093, 099, 100; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
+            permit = self._cluster.permit()
             state = self._cluster.state
             configs = plan(state, task, request.sources)
             names = [config.source_id for config in configs]
             self._cluster.hear(names)
             self._refuse(state, task, request, names)
             if request.reset == "show":
-                return plain(reset=self._reset(plan(state, task, ()), True))
+                return plain(reset=self._reset(plan(state, task, ()), True, permit))
             told = ""
             starts = self._starts(configs, request)
             if request.reset:
                 self._draw_attempt(task.name)
-                self._reset(plan(state, task, ()), False)
+                self._reset(plan(state, task, ()), False, permit)
             try:
                 others = others_of(state, task, configs)
                 told = "" if checked else self._checked(task, configs, others)
                 if request.remove_meta:
                     self._draw_attempt(task.name)
-                    self._forget(configs[0])
+                    self._forget(configs[0], permit)
                     told = "" if checked else self._checked(task, configs, others)  # again, without the records
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
@@ -130,6 +131,7 @@ class Tasks:
         """Start a stored task that is stopped, with the options of a start. Raises as `start`, and CLUSTER-016."""
         task = parse_task(request.task)
         with self._alone(task.name):
+            permit = self._cluster.permit()
             self._cluster.hear([row.source for row in self._cluster.state.of_task(task.name)])
             with self._cluster.change() as writing:  # after any resume that has begun; none begins from here on
                 state = writing.state
@@ -141,26 +143,28 @@ class Tasks:
             starts = self._starts(configs.values(), request)
             if request.remove_meta:
                 self._draw_attempt(task.name)
-                self._forget(configs[rows[0].source])
+                self._forget(configs[rows[0].source], permit)
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
                 for row in rows:
-                    writing.put_subtask(replace(row, start=_stored(starts, row.source), brief=None))
+                    again = {"start": _stored(starts, row.source), "brief": None, "revision": row.newest + 1}
+                    writing.put_subtask(replace(row, **again))  # reports of before are of an earlier revision
         started = self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
         return with_starts(started, starts)
 
     def drop_meta(self, task: str) -> None:
         """Drop everything that the target has on record of a task that is stopped on all of its sources.
 
-        Raises ClusterError CLUSTER-016 to 018; TargetError.
+        Raises ClusterError CLUSTER-016 to 018, 100; TargetError.
         """
         with self._alone(task):
+            permit = self._cluster.permit()
             with self._cluster.change() as writing:  # after any resume that has begun
                 state = writing.state
             rows = subtasks(state, task, ())
             _refuse_unstopped(rows)
             self._draw_attempt(task)
-            self._forget(subtask_config(state, rows[0]))
+            self._forget(subtask_config(state, rows[0]), permit)
 
     def halt(self, request: TaskRequest) -> Answer:
         """Stop the task and keep it, to be resumed: the "stop" of DM's REST."""

@@ -71,7 +71,9 @@ class Updates:
         self._cluster, self._ask, self._leave, self._moved = cluster, ask, leave, moved
 
     def task(self, request: UpdateTask) -> Answer:
-        """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that can't change now; ConfigError.
+        """Change a task's file.
+
+        Raises ClusterError CLUSTER-017, 083, 100, 016 with all that can't change now; ConfigError.
 
         A source that has been stopped may be left out: it then leaves the task, and no sharding DDL waits for it. To
         change rules, routes and the like the task must be paused and past its copy; `LIVE_TASK` may change while it
@@ -80,6 +82,7 @@ class Updates:
         if request.sources:
             raise ClusterError("CLUSTER-016", cause="a task has one file for all of its sources: leave -s out")
         new = parse_task(request.task)
+        permit = self._cluster.permit()
         state = self._cluster.state
         row = state.tasks.get(new.name)
         if row is None:
@@ -95,7 +98,7 @@ class Updates:
             return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
         configs = plan(state, new, [one.source for one in rows])
         if left and configs[0].pessimistic:
-            self._leave(configs[0], left)
+            self._leave(configs[0], left, permit)
         with self._cluster.change() as writing:
             refuse_changed(state, writing.state, new.name, [one.source for one in rows])
             writing.put_task(TaskRow(new.name, kept(request.task)))

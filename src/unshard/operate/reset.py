@@ -19,7 +19,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.target.filled import FilledTables, counted, empty_table, with_rows
-from unshard.target.forget import forget_task
+from unshard.target.forget import Permit, forget_task, freely
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +73,27 @@ def look(configs: Sequence[SubtaskConfig], *, dumps: bool = True) -> Undone:
     )
 
 
-def undo(configs: Sequence[SubtaskConfig], undone: Undone) -> None:
+def undo(configs: Sequence[SubtaskConfig], undone: Undone, permit: Permit = freely) -> None:
     """Run the reset. If another process runs the task nevertheless, it can't write from then on.
 
-    Raises TargetError, and DumpError DUMP-009 for a folder that can't be removed.
+    Raises TargetError, DumpError DUMP-009 for a folder that can't be removed, and what `permit` raises.
     """
     first = configs[0]
     filled = FilledTables(first.meta_schema, first.name)
     with session(to_endpoint(first.target), "target") as connection:
         _remove(undone.dumps)
-        forget_task(connection, first.meta_schema, first.name)
+        forget_task(connection, first.meta_schema, first.name, permit)
         rows(connection, "SET SESSION foreign_key_checks = 0")
         for name, _ in undone.drops:
+            permit()
             rows(connection, f"DROP TABLE IF EXISTS {name.quoted}")
             filled.note_gone(connection, name)
         for name, count in undone.empties:
+            permit()
             if count != "no row":
                 empty_table(connection, name)
             filled.note_gone(connection, name)
-        forget_task(connection, first.meta_schema, first.name)  # the keys of tables that are gone
+        forget_task(connection, first.meta_schema, first.name, permit)  # the keys of tables that are gone
 
 
 def forget_copy(configs: Sequence[SubtaskConfig]) -> tuple[Path, ...]:

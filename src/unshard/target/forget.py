@@ -6,6 +6,7 @@ that of keys which a load that did not end has left out of them (`load.deferred_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from unshard.model.table import TableName, quote_name
@@ -36,12 +37,21 @@ SUFFIXES = (
 _KEYS = "_load_key"
 
 
-def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
+Permit = Callable[[], None]
+"""Called before each step in the target that can't be taken back; raises where the step is not to be done any more."""
+
+
+def freely() -> None:
+    """Permit each step: no other process can have taken the caller's place."""
+
+
+def forget_task(connection: Any, schema: str, task: str, permit: Permit = freely) -> tuple[str, ...]:
     """Drop the task's tables in the meta schema; return their names. The task must not be running. Idempotent.
 
     The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty; that of
     left out keys, unless none of its tables is there. A table of a task whose name differs only by case is dropped only
-    where the server folds names. Driver errors are raised unchanged.
+    where the server folds names. Driver errors and what `permit`
+    raises are raised unchanged.
     """
     asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
     wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
@@ -51,8 +61,10 @@ def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     found = tuple(
         name for name in named if not (name.endswith(_KEYS) and _lack_keys(connection, TableName(schema, name)))
     )
+    permit()
     FilledTables(schema, task).note_earlier(connection)
     for name in found:
+        permit()
         rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
     return found
 

@@ -24,7 +24,7 @@ from typing import Protocol
 from unshard.crash_point import reach
 from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.dump.unit import DumpUnit
-from unshard.errors import EngineError, RelayError, UnshardError
+from unshard.errors import EngineError, RelayError, SyncError, UnshardError, Where
 from unshard.load.unit import LoadUnit
 from unshard.log import logger
 from unshard.model.position import Location
@@ -71,8 +71,9 @@ class Subtask:
 
     Units that the mode doesn't have are None. `worked` is the last unit that was entered, "" before the first.
     `copies`: the dump or the load has been entered, so the dump is on this worker's disk. While `alone` it doesn't
-    claim the source again, whoever has claimed it by now. `since` (monotonic) and `entered` (UTC): when the present
-    unit was entered.
+    claim the source again, whoever has claimed it by now. `followed`: the target has had a checkpoint of this subtask,
+    so one that lacks it has lost it, and an incremental task does not begin anew by itself. `since` (monotonic) and
+    `entered` (UTC): when the present unit was entered.
     """
 
     source: str
@@ -92,6 +93,7 @@ class Subtask:
     copies: bool = False
     broken_off: bool = False
     alone: bool = False
+    followed: bool = False
     since: float = field(default_factory=time.monotonic)
     entered: datetime = field(default_factory=lambda: datetime.now(UTC))
     copied: tuple[SubtaskStatus, ...] = ()
@@ -201,6 +203,7 @@ class Subtask:
     def _run(self, stop: Event) -> None:
         checkpoint = self.beginning.checkpoint()
         if checkpoint is None and self.sync is not None:
+            self._refuse_lost()
             self.sync.announce()
         if self.relay is not None:
             self._enter("relay")
@@ -209,6 +212,7 @@ class Subtask:
         if self.sync is not None and not stop.is_set():
             self._enter("sync")
             self.sync.begin(start)
+            self.followed = True
             forgetting = Thread(target=self.beginning.forget_dump, name=f"forget {self.source}")
             forgetting.start()  # it takes a minute for ten thousand tables
             try:
@@ -219,6 +223,15 @@ class Subtask:
                 if self.validation is not None:
                     self.validation.end()
                 forgetting.join()
+
+    def _refuse_lost(self) -> None:
+        """Raise SyncError SYNC-080 where an incremental task would begin anew and leave out what came meanwhile.
+
+        A task that copies may begin anew: its copy has everything.
+        """
+        if self.followed and self.dump is None and self.load is None:
+            meta = self.beginning.meta
+            raise SyncError("SYNC-080", Where(self.source), values={"task": meta.task, "schema": meta.schema})
 
     def _loading(self, load: LoadUnit, seconds: float, *, asks: bool) -> SubtaskStatus:
         try:

@@ -64,6 +64,8 @@ class SubtaskRunner:
     _deadline: float = 0.0
     _thread: Thread | None = None
     _failed_at: int = -1
+    _followed: str | None = None
+    _attempt: str = ""
     _copied: CopiedTables | None = None
     _lock: RLock = field(default_factory=RLock)
 
@@ -71,6 +73,7 @@ class SubtaskRunner:
         """Take up what the master kept of the same order: an error is still valid, and so is the wait after it."""
         self._note_dump()
         kept = self.order.kept
+        self._followed = kept.followed if kept is not None else None
         if kept is None or kept.revision != self.order.revision or self.order.stage is not Stage.RUNNING:
             return
         if kept.stage is Stage.FINISHED:
@@ -98,6 +101,8 @@ class SubtaskRunner:
                 return
             if order.revision > self.order.revision:
                 self.resumption = Resumption()  # a human says so: counted anew
+                if order.kept is None:
+                    self._begins_anew()
             renewed = config != self.config and order.stage is Stage.RUNNING
             if config != self.config:
                 self._copied = None
@@ -178,6 +183,7 @@ class SubtaskRunner:
                 next_resume=self.resumption.due_text,
                 dump_at=self._dump_at(),
                 lost_dump=self._lost_dump,
+                followed=self._has_followed,
             )
 
     @property
@@ -221,6 +227,17 @@ class SubtaskRunner:
         if self.worked == "sync":
             return ""
         return self.worker if self.subtask.copies else kept
+
+    @property
+    def _has_followed(self) -> str | None:
+        """The attempt in which the target has had a checkpoint, in this run or an earlier one of any worker."""
+        return self._attempt if self.subtask is not None and self.subtask.followed else self._followed
+
+    def _begins_anew(self) -> None:
+        """Forget that the target has had a checkpoint: a human has stopped the task, and starts it by its file."""
+        self._followed = None
+        if self.subtask is not None and self.ended:
+            self.subtask.followed = False
 
     def _note_dump(self) -> None:
         kept = self.order.kept
@@ -276,9 +293,12 @@ class SubtaskRunner:
     def _run(self, stop: Event) -> None:
         fault: BaseException | None = None
         try:
-            subtask = self.build(self.config)
+            config = self.config
+            subtask = self.build(config)
             with self._lock:
-                self.subtask = subtask
+                self._followed = self._has_followed
+                subtask.followed = self._followed == config.attempt
+                self.subtask, self._attempt = subtask, config.attempt
                 if not stop.is_set():
                     self.error, self.fault, self._detail = None, None, ""
                     self._say(StageEvent.RUN)
