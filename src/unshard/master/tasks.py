@@ -147,8 +147,9 @@ class Tasks:
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
                 for row in rows:
-                    again = {"start": _stored(starts, row.source), "brief": None, "revision": row.newest + 1}
-                    writing.put_subtask(replace(row, **again))  # reports of before are of an earlier revision
+                    revision = row.newest + 1  # reports of before are of an earlier one
+                    start = _stored(starts, row.source)
+                    writing.put_subtask(replace(row, start=start, brief=None, revision=revision))
         started = self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
         return with_starts(started, starts)
 

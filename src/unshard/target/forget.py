@@ -50,8 +50,7 @@ def forget_task(connection: Any, schema: str, task: str, permit: Permit = freely
 
     The record of the tables that the task filled is kept, as that of an earlier attempt, unless it is empty; that of
     left out keys, unless none of its tables is there. A table of a task whose name differs only by case is dropped only
-    where the server folds names. Driver errors and what `permit`
-    raises are raised unchanged.
+    where the server folds names. Driver errors and what `permit` raises are raised unchanged.
     """
     asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
     wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
