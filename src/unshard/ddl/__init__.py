@@ -31,6 +31,5 @@
 | `session` | the session of a statement on the target, set up |
 | `intent` | the stored intent of a statement |
 | `execute` | the remaining steps of an intent, each run once |
-| `inline_references` | REFERENCES in the definition of a column, which some servers read over |
 | `backfill` | values that an ALTER TABLE writes into existing rows |
 """

@@ -21,6 +21,5 @@ Nothing here asks a server.
 | `tidb_alter` | operations translated for TiDB |
 | `tidb_changes` | single changes of a table on TiDB, grouped into statements |
 | `void_operations` | operations that their IF EXISTS or IF NOT EXISTS makes void |
-| `utc_defaults` | defaults of TIMESTAMP columns in UTC |
 | `free_names` | an ALTER TABLE in which columns or keys take over each other's names |
 """
