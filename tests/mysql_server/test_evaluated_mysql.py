@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from support.conversions import CONVERSIONS
 from support.evaluated_ddl import Evaluated
 from support.random_ddl import MYSQL, RandomDdl
 from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
+
+
+def test_conversions_with_a_default(mysql_source: MysqlServer, schema: str) -> None:
+    followed = Evaluated(mysql_source, schema)
+    try:
+        for sql in CONVERSIONS:
+            followed.follow(sql)
+        assert followed.refused == []
+    finally:
+        followed.close()
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

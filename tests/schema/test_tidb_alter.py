@@ -109,6 +109,15 @@ def test_a_conversion_is_of_renamed_columns_and_not_of_dropped_ones() -> None:
     ]
 
 
+def test_a_conversion_beside_a_default_of_the_table() -> None:
+    """Old and new columns have the character set of the conversion, the table the default."""
+    assert changes(LATIN, f"DROP COLUMN a, {CONVERT}, ADD c VARCHAR(3), COLLATE utf8mb4_bin") == [
+        B_CONVERTED,
+        "DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_bin",
+        f"DROP COLUMN `a`, ADD COLUMN `c` varchar(3) {UNICODE} DEFAULT NULL",
+    ]
+
+
 @pytest.mark.parametrize("change", ["DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_unicode_ci", CONVERT])
 def test_a_new_column_has_the_tables_new_character_set_wherever_it_is_named(change: str) -> None:
     added = f"ADD COLUMN `x` varchar(10) {UNICODE} DEFAULT NULL"

@@ -48,7 +48,8 @@ class Target:
     def _run(self, stop: Event) -> None:
         if self.fails:
             self.checkpoint = None  # somebody drops the records of the running task
-            raise TargetError("TARGET-004", cause="1146: Table 't_apply_batch' doesn't exist")
+            gone = "1146: Table 't_apply_batch' doesn't exist"
+            raise TargetError("TARGET-004", cause=gone, values={"statement": "UPDATE"})
 
 
 def config(attempt: str = "") -> SubtaskConfig:

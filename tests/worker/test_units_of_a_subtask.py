@@ -63,7 +63,7 @@ def hosted(subtask: Subtask, *, kept: str) -> SubtaskRunner:
     """On worker w1; the master has it that the dump is on `kept`."""
     brief = SubtaskBrief(task="t", stage=Stage.PAUSED, dump_at=kept)
     order = SubtaskOrder(task="t", stage=Stage.RUNNING, revision=2, config={}, kept=brief)
-    config = cast(SubtaskConfig, SimpleNamespace(source_id="s1", source=SimpleNamespace(checker=None)))
+    config = cast(SubtaskConfig, SimpleNamespace(source_id="s1", attempt="", source=SimpleNamespace(checker=None)))
     return SubtaskRunner(order, config, lambda _: subtask, lambda: None, "w1", resumes=False)
 
 

@@ -14,6 +14,7 @@ from unshard.schema.definition import (
     Check,
     ColumnDefinition,
     DefaultKind,
+    Dialect,
     ForeignKey,
     KeyDefinition,
     KeyKind,
@@ -60,27 +61,42 @@ def altered(
     says IF EXISTS or IF NOT EXISTS, and otherwise raises ContradictionError. Raises NotUnderstoodError for an operation
     that is not supported here.
     """
-    change = _Change(table, around, settled_charset(table, operations, around))
+    change = _Change(table, around, settled_charsets(table, operations, around))
     for operation in operations:
         change.take(operation)
     return arranged(change.result(), name, around)
 
 
-def settled_charset(table: TableDefinition, operations: Sequence[Operation], around: Surroundings) -> tuple[str, str]:
-    """Return the character set and collation that a table has after the operations of one ALTER TABLE.
+@dataclass(frozen=True, slots=True)
+class SettledCharsets:
+    """The character sets of one ALTER TABLE, each with its collation.
 
-    All columns that the statement defines have them, unless they name others, wherever in it they are.
+    `table` is the table's own, behind the statement. `columns` are those of all text columns that the statement
+    converts or defines: of a CONVERT TO, wherever in the statement it is, or else the table's, unless a column names
+    others.
     """
-    charset = (table.charset, table.collation)
+
+    table: tuple[str, str]
+    columns: tuple[str, str]
+
+
+def settled_charsets(table: TableDefinition, operations: Sequence[Operation], around: Surroundings) -> SettledCharsets:
+    """Return the character sets of the operations of one ALTER TABLE on `table`.
+
+    For the table, MariaDB prefers a default that the statement names to that of CONVERT TO, and MySQL the last of them.
+    """
+    if around.dialect is Dialect.MARIADB:
+        operations = sorted(operations, key=lambda one: isinstance(one, SetOptions))
+    own, converts = (table.charset, table.collation), None
     for operation in operations:
         match operation:
             case ConvertCharset(name, collation):
                 default = name or charset_of(around.collation)
-                charset = resolved(default, collation, default, around)
+                own = converts = resolved(default, collation, default, around)
             case SetOptions(name, collation) if name or collation:
-                given = name or (None if collation else charset[0])
-                charset = resolved(given, collation, charset[0], around)
-    return charset
+                given = name or (None if collation else own[0])
+                own = resolved(given, collation, own[0], around)
+    return SettledCharsets(own, converts or own)
 
 
 @dataclass(slots=True)
@@ -89,7 +105,7 @@ class _Change:
 
     table: TableDefinition
     around: Surroundings
-    charset: tuple[str, str]
+    charsets: SettledCharsets
     dropped: set[str] = field(default_factory=set)
     changed: dict[str, ChangeColumn] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
@@ -143,7 +159,7 @@ class _Change:
         for column in self.table.columns:
             if column.name.lower() == operation.name.lower():
                 given = replace(column, default=operation.default)
-                column = complete_column(given, *self.charset, self.around) if operation.default else given
+                column = complete_column(given, *self.charsets.columns, self.around) if operation.default else given
                 if operation.default is None or operation.default.kind is not DefaultKind.NOW:
                     column = replace(column, renewed=given.renewed)
             columns.append(column)
@@ -235,7 +251,7 @@ class _Change:
     @take.register
     def _(self, operation: ConvertCharset) -> None:
         self.converts = True
-        columns = tuple(converted(column, *self.charset) for column in self.table.columns)
+        columns = tuple(converted(column, *self.charsets.columns) for column in self.table.columns)
         self.table = replace(self.table, columns=columns)
 
     @take.register
@@ -279,8 +295,8 @@ class _Change:
             keys=tuple(keys),
             foreign_keys=foreign_keys,
             checks=tuple(check for check in self.table.checks if not self._names_dropped(check)),
-            charset=self.charset[0],
-            collation=self.charset[1],
+            charset=self.charsets.table[0],
+            collation=self.charsets.table[1],
         )
 
     def _names_dropped(self, check: Check) -> bool:
@@ -306,9 +322,10 @@ class _Change:
         return columns
 
     def _complete(self, written: ColumnClause) -> ColumnDefinition:
-        made = complete_column(written.column, *self.charset, self.around)
+        charset, collation = self.charsets.columns
+        made = complete_column(written.column, charset, collation, self.around)
         if self.converts and made.charset not in (None, "binary"):  # CONVERT TO applies to new columns too
-            made = replace(made, charset=self.charset[0], collation=self.charset[1])
+            made = replace(made, charset=charset, collation=collation)
         return made
 
     def _key(self, key: KeyDefinition) -> KeyDefinition | None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from unshard.model.table import TableName, quote_name
-from unshard.schema.alter import altered, settled_charset
+from unshard.schema.alter import altered, settled_charsets
 from unshard.schema.definition import (
     BLOB_TYPES,
     CLOB_TYPES,
@@ -116,10 +116,11 @@ class _Translator:
     ) -> None:
         self.name = name
         self.before = before
+        self.charsets = settled_charsets(before, operations, around)
         if before.columns:
             self.after = altered(before, operations, name, around)
         else:
-            charset, collation = settled_charset(before, operations, around)
+            charset, collation = self.charsets.table
             self.after = replace(before, charset=charset, collation=collation)
         self.dropping = {one.name.lower() for one in operations if isinstance(one, DropColumn)}
         self.replaced = self.dropping | {one.old.lower() for one in operations if isinstance(one, ChangeColumn)}
@@ -193,7 +194,7 @@ class _Translator:
         return tidb_column(column, self.words)
 
     def _completed(self, column: ColumnDefinition) -> ColumnDefinition:
-        return complete_column(column, self.after.charset, self.after.collation, self.around)
+        return complete_column(column, *self.charsets.columns, self.around)
 
     def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
         column = self._column(written)
@@ -353,7 +354,7 @@ class _Translator:
     def _convert(self) -> None:
         """Convert the columns that the statement neither drops nor defines anew."""
         for column in self.before.columns:
-            behind = converted(column, self.after.charset, self.after.collation)
+            behind = converted(column, *self.charsets.columns)
             one, other = tidb_column(column, self.words), tidb_column(behind, self.words)
             if one != other and column.name.lower() not in self.replaced:
                 self._change(f"MODIFY COLUMN {_line(other)}", columns={column.name})
