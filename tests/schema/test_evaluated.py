@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.conversions import CONVERSIONS
+from support.charset_statements import CONVERSIONS
 from support.evaluated_ddl import Evaluated
 from support.random_ddl import MARIADB, RandomDdl
 from unshard.testing.mariadb_server import MariadbServer
