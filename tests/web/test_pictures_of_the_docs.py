@@ -20,8 +20,9 @@ from pictured_shop import PicturedShop
 from playwright.sync_api import Browser, Page
 
 from support.task_runs import Command
-from support.waiting import wait_until
+from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.validation.full_load import LAG_SECONDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.page, pytest.mark.server, pytest.mark.spark]
 __all__ = ["browser"]
@@ -66,8 +67,8 @@ class Run:
         wait_until(lambda: "page: http" in command.text, "it has a page", told=lambda: command.text)
         (self.url,) = re.findall(r"page: (http://127\.0\.0\.1:\d+/ui/)", command.text)
 
-    def shows(self, path: str, words: str) -> None:
-        wait_until(lambda: words in httpx.get(self.url + path, timeout=60).text, f"{path} shows {words}")
+    def shows(self, path: str, words: str, seconds: float = PATIENCE_SECONDS) -> None:
+        wait_until(lambda: words in httpx.get(self.url + path, timeout=60).text, f"{path} shows {words}", seconds)
 
     def do(self, verb: str, **given: str) -> None:
         with httpx.Client(base_url=self.url, timeout=60) as browser:
@@ -104,7 +105,7 @@ def go_wrong(run: Run) -> None:
         "DELETE FROM shop.customers WHERE id = 20000011",
     )
     run.do("validation-start", task="shop", mode="full")
-    run.shows("", "4 rows of task")
+    run.shows("", "4 rows of task", 10 * LAG_SECONDS)  # while the sync lags, each table waits for its turn as long
     target.run("INSERT INTO shop.customers VALUES (1, 'nobody', NULL, 'Lyon', FALSE)")
     run.shop.servers["berlin"].run("ALTER TABLE shop.orders_1 ADD COLUMN coupon VARCHAR(20)")
     run.shows("locks", "coupon")
