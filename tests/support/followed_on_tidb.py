@@ -46,9 +46,9 @@ class OnTidb(Followed):
                 replace(column.type, arguments=() if column.type.name in INTEGER_TYPES else column.type.arguments),
                 (column.charset, column.collation),
                 (column.nullable, column.renewed, column.comment),
-                column.default
-                and column.name not in computed
-                and (column.default.kind, column.default.text.strip("'")),
+                (column.default.kind, column.default.text.strip("'"))
+                if column.default is not None and column.name not in computed
+                else None,
             )
             for column in table.columns
         ]

@@ -51,7 +51,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "ALTER TABLE t DROP COLUMN a, DROP COLUMN b",
         "ALTER TABLE t RENAME COLUMN d TO dd, RENAME KEY m TO mm, DROP COLUMN e",
         "ALTER TABLE t ADD f INT, ADD g INT, ADD UNIQUE fg (f, g)",
-        "ALTER TABLE t DROP COLUMN f, DROP COLUMN g, ADD f INT",
+        "ALTER TABLE t DROP COLUMN f, DROP COLUMN g, DROP KEY fg, ADD f INT",
     ),
     "what is absent or there already": (
         "CREATE TABLE p (id INT PRIMARY KEY)",
