@@ -127,9 +127,9 @@ def test_the_default_of_a_timestamp_and_texts_without_escapes(
         "INSERT INTO t (id) VALUES (2)",
     )
     rows(followed.target, f"INSERT INTO {schema}.t (id) VALUES (2)")
-    followed.assert_equal()
     for connection in (followed.source, followed.target):
         rows(connection, "SET time_zone = '+00:00'")
+    followed.assert_equal()
     asked = f"SELECT id, CONCAT(f), CONCAT(g), e, v FROM {schema}.t ORDER BY id"
     wanted = rows(followed.source, asked)
     assert rows(followed.target, asked) == wanted
