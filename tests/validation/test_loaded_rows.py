@@ -19,6 +19,7 @@ from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.validation import full_load
+from unshard.validation.validator import Validator
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -62,6 +63,17 @@ def test_loaded_rows_that_differ_are_found_and_resolve_themselves(shop: Validate
         shop.spoil("UPDATE {shop}.t SET v = id WHERE id IN (1, 9999)")
         one.records.new_errors(3)
         assert {error.key for error in one.records.errors(ErrorState.RESOLVED)} == {("1",), ("9999",)}
+
+
+def test_loaded_rows_have_their_turn_while_changes_keep_coming(
+    shop: ValidatedShop, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that is written faster than the changed keys are looked at always has more of them."""
+    look = Validator._look_first
+    monkeypatch.setattr(Validator, "_look_first", lambda *args: look(*args) or True)
+    shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)", "INSERT INTO {shop}.t VALUES (1, 1), (2, 2)")
+    with shop.validating(spark, shop.files(), "UPDATE {shop}.t SET v = 0 WHERE id = 1", at_rest=False) as one:
+        assert [error.key for error in one.records.new_errors(1)] == [("1",)]
 
 
 def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedShop, spark: SparkSession) -> None:

@@ -215,7 +215,7 @@ class Validator:
         self.store.validates = True
         if not self._within_bounds():
             return False
-        while not self._stop.is_set() and (self._look_first(first, judge) or self._look_at_loaded(loaded, judge)):
+        while not self._stop.is_set() and self._look(first, loaded, judge):
             if time.monotonic() - self._judged > 2 * self.settings.validate_interval_seconds:
                 break
             if not self._within_bounds():
@@ -233,6 +233,14 @@ class Validator:
             self._judged = time.monotonic()
         self._read(self._state(), fault)
         return True
+
+    def _look(self, first: FirstLook, loaded: LoadedRows, judge: Judge) -> bool:
+        """Look at changed keys, and at a range of loaded rows, even if there are always changed keys.
+
+        Return whether there may be more of either.
+        """
+        changed = self._look_first(first, judge)
+        return (not self._stop.is_set() and self._look_at_loaded(loaded, judge)) or changed
 
     def _look_at_loaded(self, loaded: LoadedRows, judge: Judge) -> bool:
         """Compare one range of the loaded rows. Return whether there may be another one now."""
