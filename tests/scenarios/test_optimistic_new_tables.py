@@ -30,13 +30,16 @@ def typed(told: str) -> None:
 def help_of(shards: Shards, table: int) -> str:
     """The command for that table that the lock's help has, once it waits."""
 
-    def found() -> list[str]:
+    seen: list[str] = []
+
+    def found() -> bool:
         locks = ctl("shard-ddl-lock", str(shards.files().task_path))["locks"]
         parts = (part for lock in locks for part in str(lock["help"]).split("; "))
-        return [part for part in parts if f"--table t_{table}`" in part]
+        seen.extend(part for part in parts if f"--table t_{table}`" in part)
+        return bool(seen)
 
-    wait_until(lambda: bool(found()), f"the help has a command for t_{table}")
-    return found()[0]
+    wait_until(found, f"the help has a command for t_{table}")
+    return seen[0]  # the source may be about to look again, and tell nothing meanwhile
 
 
 def made_like(shards: Shards, table: int, model: int) -> None:
