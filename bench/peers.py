@@ -34,7 +34,9 @@ def dump_and_load(source: MariadbServer, target: ThrowawayServer, schema: str, *
         width = ["--threads", str(threads)]
         out = ["--outputdir", folder, "--database", schema, "--chunk-filesize", "16"]
         dumped = _timed([program("mydumper"), *_login(source), *width, *out])
-        loaded = _timed([program("myloader"), *_login(target), *width, "--directory", folder, "--overwrite-tables"])
+        loaded = _without_deadlock(
+            [program("myloader"), *_login(target), *width, "--directory", folder, "--overwrite-tables"]
+        )
     return DumpAndLoad(dumped, loaded)
 
 
@@ -129,6 +131,17 @@ def python_rows_per_s(server: MariadbServer, file: str, rows: int) -> float:
 
 def _login(server: ThrowawayServer) -> list[str]:
     return ["--host", "127.0.0.1", "--port", str(server.port), "--user", "root"]
+
+
+def _without_deadlock(command: list[str]) -> float:
+    """Return the seconds of a run that repeats all of its work; one whose own threads deadlock is begun again."""
+    for _ in range(3):
+        try:
+            return _timed(command)
+        except PeerFailedError as error:
+            if "Deadlock found" not in str(error):
+                raise
+    return _timed(command)
 
 
 def _timed(command: list[str]) -> float:
