@@ -26,7 +26,7 @@ could only fail again, and would show a traceback in place of the error.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -232,6 +232,12 @@ def bounded(text: str) -> str:
         return text
     half = LONGEST_TEXT // 2
     return f"{text[:half]} [… {more} characters more …] {text[-half:]}"
+
+
+def some_of(names: Sequence[object], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(map(str, names[:most])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def told_together(group: ExceptionGroup[Exception]) -> str:

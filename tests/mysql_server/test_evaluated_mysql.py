@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.charset_statements import CONVERSIONS
-from support.evaluated_ddl import Evaluated
+from support.evaluated_ddl import Evaluated, assert_evaluated
 from support.random_ddl import MYSQL, RandomDdl
 from unshard.testing.mysql_server import MysqlServer
 
@@ -13,13 +13,7 @@ pytestmark = pytest.mark.server
 
 
 def test_conversions_with_a_default(mysql_source: MysqlServer, schema: str) -> None:
-    followed = Evaluated(mysql_source, schema)
-    try:
-        for sql in CONVERSIONS:
-            followed.follow(sql)
-        assert followed.refused == []
-    finally:
-        followed.close()
+    assert_evaluated(mysql_source, schema, CONVERSIONS)
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.charset_statements import CONVERSIONS
-from support.evaluated_ddl import Evaluated
+from support.evaluated_ddl import Evaluated, assert_evaluated
 from support.random_ddl import MARIADB, RandomDdl
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -68,23 +68,11 @@ STATEMENTS = [
 
 
 def test_after_every_statement_of_a_list(source_server: MariadbServer, schema: str) -> None:
-    followed = Evaluated(source_server, schema, "CHARACTER SET latin1 COLLATE latin1_german1_ci")
-    try:
-        for sql in STATEMENTS:
-            followed.follow(sql)
-        assert followed.refused == []
-    finally:
-        followed.close()
+    assert_evaluated(source_server, schema, STATEMENTS, "CHARACTER SET latin1 COLLATE latin1_german1_ci")
 
 
 def test_conversions_with_a_default(source_server: MariadbServer, schema: str) -> None:
-    followed = Evaluated(source_server, schema)
-    try:
-        for sql in CONVERSIONS:
-            followed.follow(sql)
-        assert followed.refused == []
-    finally:
-        followed.close()
+    assert_evaluated(source_server, schema, CONVERSIONS)
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,14 @@ from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.worker.source_traits import read_traits
 
 WHERE = Where(source="source-1")
+
+
+def assert_evaluated(source: ThrowawayServer, schema: str, statements: Sequence[str], options: str = "") -> None:
+    """Follow statements, all of which the source takes and the evaluation understands."""
+    with closing(Evaluated(source, schema, options)) as followed:
+        for sql in statements:
+            followed.follow(sql)
+        assert followed.refused == []
 
 
 class Evaluated:

@@ -15,7 +15,7 @@ from unshard.sync.statements.reader import SourceTraits, logged_context
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.worker.source_traits import read_traits
 
-_BIT = 1 << 24
+EXPLICIT_DEFAULTS = 1 << 24  # OPTION_EXPLICIT_DEF_TIMESTAMP in the flags of a query event
 
 
 def recorded(traits: SourceTraits, *, flags2: int = 0, explicit: bool | None = None) -> bool | None:
@@ -35,13 +35,13 @@ def test_mysql_5_6_has_its_own_setting(own: bool) -> None:
 def test_an_old_mariadb_has_its_own_setting(own: bool) -> None:
     traits = SourceTraits(True, False, "+00:00", explicit_defaults=own, logs_defaults=False)
     assert recorded(traits) is own
-    assert recorded(traits, flags2=_BIT) is True
+    assert recorded(traits, flags2=EXPLICIT_DEFAULTS) is True
 
 
 def test_a_mariadb_that_logs_the_setting_had_it_off_where_the_event_lacks_it() -> None:
     traits = SourceTraits(True, False, "+00:00", explicit_defaults=True, logs_defaults=True)
     assert recorded(traits) is False
-    assert recorded(traits, flags2=_BIT) is True
+    assert recorded(traits, flags2=EXPLICIT_DEFAULTS) is True
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from unshard.checks.result import Finding
 from unshard.config.rules import BlockAllowRule
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.table_rules import parse_rule
+from unshard.errors import some_of
 from unshard.model.table import TableName
 from unshard.transform.pattern import Pattern
 from unshard.transform.route import Router
@@ -161,10 +162,8 @@ def _nearest(rule: _Rule, existing: Iterable[TableName]) -> str:
     return found[0] if found else ""
 
 
-def _some(names: Iterable[TableName], most: int = 3) -> str:
-    listed = sorted(map(str, names))
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
+def _some(names: Iterable[TableName]) -> str:
+    return some_of(sorted(map(str, names)))
 
 
 _LATER = "unshard_made_later"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.ddl.evaluate import definition_of
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, some_of
 from unshard.model.table import Table, TableName
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import session
@@ -178,5 +177,4 @@ def _words(end: End, source: SourceFacts) -> TidbWords:
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(islice(names, _NAMED)) + more
+    return some_of(names, _NAMED)

@@ -29,7 +29,7 @@ from unshard.dump.metadata import write_header as save
 from unshard.dump.plan import Listed, list_tables, resolve
 from unshard.dump.settings import DumpSettings
 from unshard.dump.sql_file import PROLOGUE
-from unshard.errors import DumpError, Where
+from unshard.errors import DumpError, Where, some_of
 from unshard.model.table import TableName
 from unshard.source.snapshot import create_database_statement, locate, tells_positions
 from unshard.transform.source_rules import TableSelection
@@ -140,10 +140,8 @@ def refuse_lacking(connection: Any, directory: Path, header: DumpHeader, selecti
     listed = (table.name for table in list_tables(connection, selection.takes()))
     lacking = [name for name in listed if name not in there and not before(name)]
     if lacking:
-        more = f" and {len(lacking) - _NAMED:,} more" if len(lacking) > _NAMED else ""
-        names = f"{', '.join(map(str, lacking[:_NAMED]))}{more}"
-        where = Where(header.source, file=str(directory))
-        raise DumpError("DUMP-014", where, _UNKNOWN if recorded is None else _CHANGED, {"tables": names})
+        where, values = Where(header.source, file=str(directory)), {"tables": some_of(lacking, _NAMED)}
+        raise DumpError("DUMP-014", where, _UNKNOWN if recorded is None else _CHANGED, values)
 
 
 def begin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from unshard.errors import LoadError, UnshardError
+from unshard.errors import LoadError, UnshardError, some_of
 from unshard.load.structure import Way
 from unshard.model.table import Table, TableName
 
@@ -27,14 +27,14 @@ def unlike_keys(error: UnshardError, ways: Mapping[TableName, Way]) -> UnshardEr
     lack = [str(name) for name, table in sorted(merged.items()) if not _has(table, key)]
     if not lack:
         return error
-    values = {"target": target, "key": key, "have": _listed(have) or "none of this source", "lack": _listed(lack)}
+    values = {
+        "target": target,
+        "key": key,
+        "have": some_of(have, _NAMED) or "none of this source",
+        "lack": some_of(lack, _NAMED),
+    }
     return LoadError("LOAD-022", error.where, error.cause, values)
 
 
 def _has(table: Table, key: str) -> bool:
     return any(index.unique and index.name.lower() == key.lower() for index in table.indexes)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -24,7 +24,7 @@ from unshard.target.sharding_groups import load_groups
 LATER = "takes effect when the task is started again, or gets there"
 """When an operator takes effect, for a task whose process is not known."""
 UNDER_WAY = ", but the batch of this position is under way: it is used only if the task stops before the batch is done"
-"""What limits the promise of an operator that is given while its position is being applied."""
+"""The limit of the promise of an operator that is given while its position is being applied."""
 
 _FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name for a file of its relay log: `mysql-bin|000001.000003`
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
-from unshard.target.receipts import OpenBatch, is_begun
+from unshard.target.receipts import BATCH_COLUMNS, OpenBatch, is_begun, open_batch_of
 
 _COLUMNS = "number, source, op, binlog_name, binlog_pos, sqls, state, given_by, given_time, settled_time, note"
 
@@ -146,19 +146,11 @@ def _open_batch(cursor: Any, meta: MetaTables, source: str) -> tuple[OpenBatch |
     """
     touched = "update_time = FROM_UNIXTIME(UNIX_TIMESTAMP(update_time) + 1)"
     cursor.execute(f"UPDATE {meta.batch} SET {touched} WHERE source = %s", (source,))
-    cursor.execute(
-        "SELECT batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
-        f" FROM {meta.batch} WHERE source = %s FOR UPDATE",
-        (source,),
-    )
+    cursor.execute(f"SELECT {BATCH_COLUMNS} FROM {meta.batch} WHERE source = %s FOR UPDATE", (source,))
     row = cursor.fetchone()
     cursor.execute(f"SELECT 1 FROM {meta.stopped} WHERE source = %s FOR UPDATE", (source,))
     stopped = cursor.fetchone() is not None
-    if row is None or row[-1] != "open":
-        return None, stopped
-    batch_id, begin, begin_pos, end, end_pos, plan, _ = row
-    ends = Position(begin, int(begin_pos)), Position(end, int(end_pos))
-    return OpenBatch(batch_id, *ends, json.loads(plan)), stopped
+    return (open_batch_of(row) if row is not None else None), stopped
 
 
 def _in_use(cursor: Any, meta: MetaTables, source: str, batch: OpenBatch | None, stopped: bool) -> tuple[int, ...]:

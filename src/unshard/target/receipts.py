@@ -36,6 +36,8 @@ FENCED_OUT = "SYNC-001"
 OLDER = "SYNC-079"
 """The target has lost commits that it had confirmed, in a fail-over or a power cut."""
 OLD_ORDER = "SYNC-071"
+BATCH_COLUMNS = "batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
+"""The columns that `open_batch_of` takes."""
 FIRST_EPOCH = "FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000)"
 """The first epoch of a source, in milliseconds since 1970.
 
@@ -106,21 +108,14 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
             " ON DUPLICATE KEY UPDATE epoch = epoch + 1",
             (source,),
         )
-        cursor.execute(
-            "SELECT epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
-            f" FROM {meta.batch} WHERE source = %s FOR UPDATE",
-            (source,),
-        )
-        epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state = cursor.fetchone()
+        cursor.execute(f"SELECT epoch, {BATCH_COLUMNS} FROM {meta.batch} WHERE source = %s FOR UPDATE", (source,))
+        epoch, *row = cursor.fetchone()
+        batch_id, found = row[0], open_batch_of(row)
         cursor.execute(f"UPDATE {meta.partition} SET epoch = %s WHERE source = %s", (epoch, source))
         _record(cursor, meta, source, order)
-        found = None
-        if state == "open":
-            begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
-            found = OpenBatch(batch_id, begin, end, json.loads(plan))
-            if found.plan["kind"] == "rows" and not is_begun(cursor, meta, source, batch_id):
-                mark_done(cursor, meta, source, epoch, batch_id)
-                found = None
+        if found is not None and found.plan["kind"] == "rows" and not is_begun(cursor, meta, source, batch_id):
+            mark_done(cursor, meta, source, epoch, batch_id)
+            found = None
         cursor.execute("COMMIT")
     return Claim(epoch, batch_id, found)
 
@@ -149,10 +144,20 @@ def _record(cursor: Any, meta: MetaTables, source: str, order: Order | None) -> 
         )
 
 
+def open_batch_of(row: Sequence[Any]) -> OpenBatch | None:
+    """Return the batch of a row with `BATCH_COLUMNS`, None where it is closed."""
+    batch_id, begin_name, begin_pos, end_name, end_pos, plan, state = row
+    if state != "open":
+        return None
+    begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
+    return OpenBatch(batch_id, begin, end, json.loads(plan))
+
+
 def is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
     """Return whether any change of the batch is applied.
 
-    Called after the epoch is raised: nothing more can be applied.
+    Called where nothing more can be applied: after the epoch is raised, or while the source's row is locked and an
+    error has stopped the source.
     """
     # FOR UPDATE: else TiDB answers as of the transaction's begin, and misses what a zombie had just committed
     cursor.execute(

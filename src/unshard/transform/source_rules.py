@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.config.rules import BlockAllowRule, TableEntry
+from pydantic import TypeAdapter
+
+from unshard.config.rules import BlockAllowRule
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.table_rules import parse_rule
 from unshard.model.table import TableName
@@ -107,41 +109,16 @@ class TableSelection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, which `from_dict` reads; it is equal to the one that was written and read."""
-        listed = self.block_allow
-        return {
-            "do_dbs": list(listed.do_dbs),
-            "do_tables": [[entry.db_name, entry.tbl_name] for entry in listed.do_tables],
-            "ignore_dbs": list(listed.ignore_dbs),
-            "ignore_tables": [[entry.db_name, entry.tbl_name] for entry in listed.ignore_tables],
-            "case_sensitive": self.case_sensitive,
-            "shadow": list(self.shadow),
-            "trash": list(self.trash),
-            "databases": list(self.databases),
-            "tables": list(map(list, self.tables)),
-            "filters": list(self.filters),
-        }
+        form: dict[str, Any] = _FORM.dump_python(self, mode="json")
+        return form
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> TableSelection:
         """Read the form of `to_dict`."""
-        return cls(
-            BlockAllowRule(
-                do_dbs=tuple(form["do_dbs"]),
-                do_tables=_entries(form["do_tables"]),
-                ignore_dbs=tuple(form["ignore_dbs"]),
-                ignore_tables=_entries(form["ignore_tables"]),
-            ),
-            form["case_sensitive"],
-            tuple(form["shadow"]),
-            tuple(form["trash"]),
-            tuple(form["databases"]),
-            tuple((schema, table) for schema, table in form["tables"]),
-            tuple(form["filters"]),
-        )
+        return _FORM.validate_python(form)
 
 
-def _entries(forms: Sequence[Sequence[str]]) -> tuple[TableEntry, ...]:
-    return tuple(TableEntry(db_name=schema, tbl_name=table) for schema, table in forms)
+_FORM = TypeAdapter(TableSelection)
 
 
 def online_tables(config: SubtaskConfig) -> OnlineTables:
