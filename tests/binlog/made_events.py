@@ -80,9 +80,11 @@ class File:
     def xid(self, number: int = 1, *, timestamp: int = 1_700_000_000) -> int:
         return self.event(16, pack("<Q", number), timestamp=timestamp)
 
-    def transaction(self, number: int, *tables: bytes, timestamp: int = 1_700_000_000, padding: int = 0) -> int:
+    def transaction(
+        self, number: int, *tables: bytes, timestamp: int = 1_700_000_000, padding: int = 0, domain: int = 0
+    ) -> int:
         """A MariaDB transaction of one statement for each table; the offset of its GTID."""
-        start = self.gtid(number, flags=4)
+        start = self.gtid(number, flags=4, domain=domain)
         for table in tables or (b"t",):
             self.event(160, b"insert into t values (5)")
             self.table_map(table=table)

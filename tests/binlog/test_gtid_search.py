@@ -1,4 +1,4 @@
-"""The search for a place by GTID in logs of MySQL: transactions without one, and a set that a file begins with."""
+"""The search for a place by GTID: transactions without one, a set that a file begins with, and sets with gaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OLD = Position("old-bin.000009", 4)
 
 
 def begun(last: int) -> File:
-    """A file that begins with transactions 1 to `last`."""
+    """A file whose first event says that transactions 1 to `last` are in earlier files."""
     file = File(version=b"8.0.36")
     sets = pack("<Q", 1) + UUID + pack("<QQQ", 1, 1, last + 1) if last else pack("<Q", 0)
     file.event(35, sets)
@@ -37,14 +37,6 @@ def numbered(file: File, number: int) -> int:
 
 def unnumbered(file: File) -> int:
     at = file.query("BEGIN")
-    file.table_map()
-    file.rows()
-    file.xid()
-    return at
-
-
-def in_domain(file: File, domain: int, number: int) -> int:
-    at = file.gtid(number, domain=domain)
     file.table_map()
     file.rows()
     file.xid()
@@ -106,10 +98,10 @@ def test_a_set_with_transactions_that_the_source_has_later_begins_in_safe_mode(t
     log, file = GrowingLog(tmp_path), File()
     file.event(163, pack("<I", 0))
     for domain, number in ((0, 1), (0, 2), (1, 1)):
-        in_domain(file, domain, number)
-    start = in_domain(file, 1, 2)
-    in_domain(file, 0, 3)
-    behind = in_domain(file, 0, 4)
+        file.transaction(number, domain=domain)
+    start = file.transaction(2, domain=1)
+    file.transaction(3)
+    behind = file.transaction(4)
     log.show(file)
     first = Location(Position(NAME, 4), "0-7-3,1-7-1")
     assert _after_set(first, Position(NAME, len(file.data) + 1), log, "s1") is None

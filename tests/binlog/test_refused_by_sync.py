@@ -10,6 +10,7 @@ from struct import pack
 
 import pytest
 from made_events import File
+from made_logs import NAME, GrowingLog
 
 from support.row_batches import Target
 from unshard.binlog.events import REFUSED, event_of
@@ -21,7 +22,6 @@ from unshard.sync.steps.pipeline import run_share
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
-FILE = "mysql-bin.000001"
 
 
 @pytest.fixture(scope="module")
@@ -29,21 +29,6 @@ def place(target_server: MariadbServer) -> Iterator[Target]:
     found = Target(target_server, "refused", {"t": "a INT"})
     yield found
     found.connection.close()
-
-
-class Folder:
-    """A relay log of one file."""
-
-    def __init__(self, folder: Path, file: File) -> None:
-        self.folder, self.size = folder, len(file.data)
-        self.path(FILE).write_bytes(bytes(file.data))
-
-    def path(self, file: str) -> Path:
-        return self.folder / file
-
-    def next_file(self, file: str) -> str | None:
-        del file
-        return None
 
 
 def begin(file: File, schema: bytes = b"refused") -> None:
@@ -99,10 +84,10 @@ def test_it_is_refused_by_name_and_place(place: Target, case: str, tmp_path: Pat
     at = bad(file)
     file.xid(1)
     place.fill("t", [])
-    error = carried(place, Folder(tmp_path, file))
+    error = carried(place, tmp_path, file)
     assert isinstance(error, BinlogError), error
     assert error.code.startswith(code), error
-    assert error.where.position == f"{FILE}:{at}"
+    assert error.where.position == f"{NAME}:{at}"
     assert error.where.source == "s1"
     assert named in str(error)
     assert place.rows("t") == [], "nothing of the batch is applied"
@@ -117,11 +102,11 @@ def test_every_event_that_is_not_handled_is_refused_by_its_name(place: Target, w
         if within:
             begin(file)
         at = file.event(code, bytes(20))
-        error = carried(place, Folder(tmp_path, file))
+        error = carried(place, tmp_path, file)
         assert isinstance(error, BinlogError), code
         assert error.code == "BINLOG-004", code
         assert event_of(code).name in str(error)
-        assert error.where.position == f"{FILE}:{at}"
+        assert error.where.position == f"{NAME}:{at}"
 
 
 WHOLE = b"\x01\x01\x00\x05\0\0\0\x00\x06\0\0\0"
@@ -135,10 +120,10 @@ def test_rows_cut_at_any_byte_are_refused(place: Target, length: int, tmp_path: 
     at = file.event(23, rows(WHOLE[:length]))
     file.xid(1)
     place.fill("t", [])
-    error = carried(place, Folder(tmp_path, file))
+    error = carried(place, tmp_path, file)
     assert isinstance(error, BinlogError)
     assert error.code in ("BINLOG-021", "BINLOG-023")
-    assert error.where.position == f"{FILE}:{at}"
+    assert error.where.position == f"{NAME}:{at}"
     assert place.rows("t") == []
 
 
@@ -148,27 +133,27 @@ def test_the_same_without_the_bad_event_is_applied(place: Target, tmp_path: Path
     file.rows()
     file.xid(1)
     place.fill("t", [])
-    assert carried(place, Folder(tmp_path, file)) is None
+    assert carried(place, tmp_path, file) is None
     assert place.rows("t") == [(5,), (5,)]
 
 
-def carried(place: Target, log: Folder) -> UnshardError | None:
-    """Follow the log to its end as sync does, each batch as two tasks; the error that stopped it."""
-    location = Location(Position(FILE, 4))
-    written = Position(FILE, log.size)
+def carried(place: Target, folder: Path, file: File) -> UnshardError | None:
+    """Follow a log of this file to its end as sync does, each batch as two tasks; the error that stopped it."""
+    log, location = GrowingLog(folder), Location(Position(NAME, 4))
+    log.show(file)
     try:
-        while (work := next_work(log, location, written, 1 << 20, "s1")) is not None:
+        while (work := next_work(log, location, log.written, 1 << 20, "s1")) is not None:
             if isinstance(work, TransactionRows):
                 apply(place, work)
             location = work.end
     except UnshardError as error:
         return error
-    assert location.position == written, "nothing is left unread"
+    assert location.position == log.written, "nothing is left unread"
     return None
 
 
 def apply(place: Target, work: TransactionRows) -> None:
-    piece = Range(str(work.path), FILE, work.log_range.start, work.log_range.end)
+    piece = Range(str(work.path), NAME, work.log_range.start, work.log_range.end)
     plan: BatchPlan = replace(place.batch(BatchShape(2, 100)), ranges=(piece,), checksum=work.checksum, shares=2)
     for share in range(2):
         report = pickle.loads(run_share(pickle.dumps((plan, share))))

@@ -37,7 +37,7 @@ def table_after(*statements: str, **session: Any) -> Table:
         ('"2020-7-1 3:0"', "Europe/Berlin", "'2020-07-01 01:00:00'"),
         ("'0000-00-00 00:00:00'", "+05:00", "'0000-00-00 00:00:00'"),
         ("0", "+05:00", "0"),
-        # what the server makes of these depends on more than is known here
+        # the server's value depends on more than is known here
         ("'2020-10-25 02:30:00'", "Europe/Berlin", None),
         ("'2020-03-29 02:30:00'", "Europe/Berlin", None),
         ("'2020-01-01 03:00:00'", "No/Where", None),

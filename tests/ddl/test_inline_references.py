@@ -1,4 +1,4 @@
-"""REFERENCES in columns' definitions of a source that reads over them: no target makes a foreign key of it."""
+"""REFERENCES in the definition of a column, which the source ignores: no target makes a foreign key of it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_only_the_dump_of_another_task_stays(
 
 
 @pytest.mark.parametrize("forgets", [forget_copy, reset_copy])
-def test_no_dump_is_left_where_the_records_are_dropped_in_part(
+def test_the_dumps_are_removed_before_the_records(
     forgets: Callable[[Sequence[SubtaskConfig]], object],
     source_server: MariadbServer,
     target_server: MariadbServer,

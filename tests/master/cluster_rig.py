@@ -31,7 +31,7 @@ from unshard.api.status import (
     UnitName,
 )
 from unshard.api.verbs import OperateSource, StartTask
-from unshard.checks.result import CheckReport
+from unshard.checks.result import CheckReport, Finding, Result
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig, TaskConfig
@@ -346,6 +346,10 @@ class Rig:
         while not self._stop.wait(0.05):
             for worker in list(self.workers.values()):
                 worker.beat()
+
+
+FAILED_CHECK = CheckReport((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
+"""A check that refuses a start."""
 
 
 def two_sources(rig: Rig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from cluster_rig import Rig, task_text
+from cluster_rig import Rig, task_text, two_sources
 from sqlalchemy import update
 
 from support.waiting import wait_until
@@ -17,7 +17,7 @@ SHARDED = "shard-mode: pessimistic\n"
 
 
 def stopped(rig: Rig) -> None:
-    rig.start("t", "a", "b")
+    assert rig.start("t", "a", "b")["result"]
     rig.master.tasks.halt(StopTask(name="t"))
 
 
@@ -27,14 +27,13 @@ def sharded(rig: Rig) -> None:
     rig.master.stop_task(StopTask(name="t", sources=("b",)))
 
 
-def fresh(rig: Rig) -> None:
-    del rig
-
-
 VERBS: dict[str, tuple[Callable[[Rig], object], Callable[[Rig], object]]] = {
-    "reset": (fresh, lambda rig: rig.master.start_task(StartTask(task=task_text("t", "a", "b"), reset="do"))),
+    "reset": (
+        lambda rig: None,
+        lambda rig: rig.master.start_task(StartTask(task=task_text("t", "a", "b"), reset="do")),
+    ),
     "remove-meta": (
-        fresh,
+        lambda rig: None,
         lambda rig: rig.master.start_task(StartTask(task=task_text("t", "a", "b"), remove_meta=True)),
     ),
     "remove-meta by REST": (
@@ -62,20 +61,23 @@ def lease(rig: Rig, **values: object) -> None:
 def test_a_master_that_was_frozen_changes_nothing_in_the_target(rig: Rig, verb: str) -> None:
     """Another one leads in the store, while this one still takes itself for the leader."""
     prepare, run = VERBS[verb]
-    rig.worker("w1")
-    rig.worker("w2")
-    rig.sources("a", "b")
+    two_sources(rig)
     prepare(rig)
     before = done(rig)
-    until = rig.master.election._until + 1e9
-    rig.meanwhile = lambda: lease(rig, epoch=99, name="m2", addr="m2:8261", until=until)
-    if verb in ("reset", "remove-meta"):
-        rig.master.tasks._check = lambda *_: rig.report  # the target is the first to be asked
+
+    def replaced() -> None:
+        lease(rig, epoch=99, name="m2", addr="m2:8261")
+
+    def first_check() -> None:
+        rig.meanwhile = replaced  # while the records are dropped
+
+    rig.meanwhile = first_check if verb == "remove-meta" else replaced
     with pytest.raises(ClusterError) as caught:
         run(rig)
     assert caught.value.code == "CLUSTER-100"
     assert done(rig) == before
-    assert "t" not in rig.master.cluster.store.read().tasks or verb not in ("reset", "remove-meta")
+    if verb in ("reset", "remove-meta"):
+        assert "t" not in rig.master.cluster.store.read().tasks
     lease(rig, until=0.0)
     wait_until(lambda: _leads(rig), "it leads again")
     run(rig)

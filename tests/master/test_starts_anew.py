@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_rig import Rig, task_text, two_sources
+from cluster_rig import FAILED_CHECK, FakeWorker, Rig, task_text, two_sources
 
 from unshard.api.verbs import ResumeTask, StartTask, StopTask
-from unshard.checks.result import CheckReport, Finding, Result
+from unshard.checks.result import CheckReport
 from unshard.errors import ClusterError, TargetError, Where
-from unshard.master.orders import attempt_of
+
+ANEW = pytest.mark.parametrize("how", [{"reset": "do"}, {"remove_meta": True}], ids=["reset", "remove-meta"])
+
+
+def attempt_at(worker: FakeWorker) -> str:
+    """The attempt of the first subtask that the worker has been given."""
+    assert worker.order is not None
+    return str(worker.order.subtasks[0].config.get("attempt", ""))
 
 
 def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:
@@ -45,15 +52,14 @@ def test_a_reset_is_of_a_stopped_task_and_tells_before_what_it_does(rig: Rig) ->
     assert len(rig.resets) == 2
 
 
-@pytest.mark.parametrize("how", [{"reset": "do"}, {"remove_meta": True}], ids=["reset", "remove-meta"])
+@ANEW
 def test_a_start_anew_is_another_attempt_whose_workers_take_no_dump_of_before(rig: Rig, how: dict[str, Any]) -> None:
     worker = rig.worker("w1")
     rig.sources("a")
 
     def attempt(**how: Any) -> str:
         assert rig.master.start_task(StartTask(task=task_text("t", "a"), **how))["result"]
-        assert worker.order is not None
-        found = str(worker.order.subtasks[0].config.get("attempt", ""))
+        found = attempt_at(worker)
         rig.master.stop_task(StopTask(name="t"))
         return found
 
@@ -64,17 +70,16 @@ def test_a_start_anew_is_another_attempt_whose_workers_take_no_dump_of_before(ri
     assert attempt(**how) not in ("", first)
 
 
-@pytest.mark.parametrize("how", [{"reset": "do"}, {"remove_meta": True}], ids=["reset", "remove-meta"])
+@ANEW
 def test_the_start_after_a_start_anew_that_a_check_refuses_takes_no_dump_of_before(
     rig: Rig, how: dict[str, Any]
 ) -> None:
     """The records are dropped before that check."""
     worker = rig.worker("w1")
     rig.sources("a")
-    failure = CheckReport((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
 
     def fails() -> None:
-        rig.report = failure
+        rig.report = FAILED_CHECK
 
     def first_check() -> None:
         rig.meanwhile = fails  # while the records are dropped
@@ -87,30 +92,25 @@ def test_the_start_after_a_start_anew_that_a_check_refuses_takes_no_dump_of_befo
     assert rig.forgotten or rig.resets
     rig.report = CheckReport(())
     assert rig.master.start_task(StartTask(task=task_text("t", "a")))["result"]
-    assert worker.order is not None
-    assert len(worker.order.subtasks[0].config["attempt"]) == 16
+    assert len(attempt_at(worker)) == 16
 
 
-def test_a_task_of_the_name_of_one_that_was_deleted_takes_no_dump_of_it(rig: Rig) -> None:
-    """As DM's REST deletes a task; the records may be dropped in part."""
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_task_of_the_name_of_one_that_was_deleted_takes_no_dump_of_it(rig: Rig, refused: bool) -> None:
+    """As DM's REST deletes a task; also where the target refuses."""
     worker = rig.worker("w1")
     rig.sources("a")
-    for target_fails in (True, False):
-        before = attempt_of(rig.master.cluster.state, "t")
-        rig.master.tasks.create(task_text("t", "a"))
-        if target_fails:
-            rig.meanwhile = fails_on_the_target
-            with pytest.raises(TargetError):
-                rig.master.tasks.drop_meta("t")
-        else:
+    rig.master.tasks.create(task_text("t", "a"))
+    if refused:
+        rig.meanwhile = fails_on_the_target
+        with pytest.raises(TargetError):
             rig.master.tasks.drop_meta("t")
-        rig.master.stop_task(StopTask(name="t"))
-        rig.master.tasks.create(task_text("t", "a"))
-        assert rig.master.resume_task(ResumeTask(name="t"))["result"]
-        assert worker.order is not None
-        found = worker.order.subtasks[0].config["attempt"]
-        assert found not in ("", before)
-        rig.master.stop_task(StopTask(name="t"))
+    else:
+        rig.master.tasks.drop_meta("t")
+    rig.master.stop_task(StopTask(name="t"))
+    rig.master.tasks.create(task_text("t", "a"))
+    assert rig.master.resume_task(ResumeTask(name="t"))["result"]
+    assert len(attempt_at(worker)) == 16
 
 
 def fails_on_the_target() -> None:
@@ -119,7 +119,7 @@ def fails_on_the_target() -> None:
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_stored_task_that_begins_anew_is_another_attempt(rig: Rig, refused: bool) -> None:
-    """As DM's REST starts a task; also where the target refuses in the middle."""
+    """As DM's REST starts a task; also where the target refuses."""
     worker = rig.worker("w1")
     rig.sources("a")
     rig.master.tasks.create(task_text("t", "a"))
@@ -130,8 +130,7 @@ def test_a_stored_task_that_begins_anew_is_another_attempt(rig: Rig, refused: bo
         assert rig.master.resume_task(ResumeTask(name="t"))["result"]
     else:
         assert rig.master.tasks.anew(StartTask(task=task_text("t", "a"), remove_meta=True))["result"]
-    assert worker.order is not None
-    assert len(worker.order.subtasks[0].config["attempt"]) == 16
+    assert len(attempt_at(worker)) == 16
 
 
 def test_the_key_remove_meta_of_a_file_forgets_nothing_and_the_answer_says_so(rig: Rig) -> None:

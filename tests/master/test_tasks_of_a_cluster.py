@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cluster_rig import Rig, task_text, two_sources
+from cluster_rig import FAILED_CHECK, Rig, task_text, two_sources
 
 from support.waiting import wait_until
 from unshard.api.heartbeat import Heartbeat, SubtaskBrief
@@ -30,7 +30,6 @@ from unshard.api.verbs import (
     StopTask,
     UpdateTask,
 )
-from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
 from unshard.master import records
 from unshard.master.state import SubtaskRow, TaskRow
@@ -72,7 +71,7 @@ def test_a_task_starts_on_none_where_one_source_has_no_worker(rig: Rig) -> None:
 
 def test_a_failed_check_starts_nothing(rig: Rig) -> None:
     two_sources(rig)
-    rig.report = CheckReport((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
+    rig.report = FAILED_CHECK
     told = rig.start("t", "a", "b")
     assert not told["result"]
     assert "no SELECT" in told["checkResult"]

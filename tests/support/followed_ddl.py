@@ -42,7 +42,7 @@ class Followed:
     """One schema of the source, under the same name on the target. Everything it runs on the source it follows.
 
     `unlike` are the columns whose old rows get other values on the target than on the source, by what
-    `sync.fills` said before.
+    `sync.statements.backfill` said before.
     """
 
     def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "") -> None:
