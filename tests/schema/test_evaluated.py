@@ -52,6 +52,8 @@ STATEMENTS = [
     "set statement explicit_defaults_for_timestamp = 0 for"
     " create table ts (a timestamp, b timestamp, c timestamp null)",
     "set statement explicit_defaults_for_timestamp = 0 for alter table ts add d timestamp first",
+    "create table tz (a timestamp default '2020-1-1', b timestamp(3) default '2020-1-1 1:2:3',"
+    " c timestamp null default 0, d timestamp(2) default '20200101')",
     "create table n1 (id serial, b bool, c nchar(3), d long varchar, e text(70000), f float(30), g dec,"
     " h int(3) signed)",
     "alter table n1 alter column b set default 1, alter c drop default, force, order by id, b",
@@ -69,6 +71,28 @@ STATEMENTS = [
 
 def test_after_every_statement_of_a_list(source_server: MariadbServer, schema: str) -> None:
     assert_evaluated(source_server, schema, STATEMENTS, "CHARACTER SET latin1 COLLATE latin1_german1_ci")
+
+
+VOID = (
+    "DROP KEY k, ADD KEY IF NOT EXISTS k (c)",
+    "DROP COLUMN b, ADD COLUMN IF NOT EXISTS b BIGINT",
+    "RENAME COLUMN b TO z, ADD COLUMN IF NOT EXISTS b BIGINT",
+    "ADD COLUMN x INT, ADD COLUMN IF NOT EXISTS x BIGINT",
+    "ADD COLUMN IF NOT EXISTS x INT, ADD COLUMN IF NOT EXISTS X BIGINT",
+    "ADD COLUMN x INT, DROP COLUMN IF EXISTS x",
+    "ADD KEY kk (b), ADD KEY IF NOT EXISTS kk (c)",
+    "ADD CONSTRAINT ck CHECK (b > 0), DROP CONSTRAINT IF EXISTS ck",
+    "DROP CONSTRAINT ch, ADD CONSTRAINT IF NOT EXISTS ch CHECK (b > 1)",
+    "DROP INDEX IF EXISTS `PRIMARY`, ADD PRIMARY KEY IF NOT EXISTS (b)",
+)
+
+
+@pytest.mark.parametrize("change", VOID)
+def test_what_does_nothing_is_judged_by_the_table_before(
+    source_server: MariadbServer, schema: str, change: str
+) -> None:
+    made = "create table t (a int primary key, b int, c int, key k (b), constraint ch check (b < 9))"
+    assert_evaluated(source_server, schema, [made, f"alter table t {change}"])
 
 
 def test_conversions_with_a_default(source_server: MariadbServer, schema: str) -> None:

@@ -93,6 +93,37 @@ def test_a_statement_that_all_copies_had_is_forgotten() -> None:
     assert table.with_copied(A, text).with_copied(B, text).shards == table.shards
 
 
+def test_a_copied_statement_is_forgotten_with_the_last_shard_that_was_to_meet_it() -> None:
+    """A later statement of the same text is another one, which all shards have to meet."""
+    world, narrows = World(A, B), "MODIFY v VARCHAR(10) NOT NULL"
+    world.table = world.table.with_copied(A, (f"ALTER TABLE `all`.`t` {narrows}",))
+    world.drop(B)
+    assert world.table.shards[A].copied == ()
+
+
+def test_a_column_that_is_wider_in_the_target_may_be_dropped_beside_a_new_one() -> None:
+    world = World(A, B, base=with_lines("`d` datetime DEFAULT NULL"))
+    world.alter(B, "MODIFY d DATETIME(3)")
+    world.alter(A, "DROP COLUMN d, ADD COLUMN n VARCHAR(10) DEFAULT 'x'")
+    assert not world.open
+
+
+def test_a_statement_without_a_join_and_with_other_values_is_decided_and_run() -> None:
+    """A human accepts the values of both shards; then it is run as that of a barrier."""
+    lines = with_lines("`d` date NOT NULL DEFAULT '2020-01-01'", "`e` int NOT NULL DEFAULT 3")
+    world = World(A, B, base=lines)
+    for shard in (A, B):
+        world.leave_out(shard, "DROP COLUMN e")
+    world.alter(B, "ALTER d SET DEFAULT '2021-01-01'")
+    for shard in (A, B):
+        world.alter(shard, "DROP COLUMN d, ADD COLUMN IF NOT EXISTS e INT NOT NULL DEFAULT 5")
+    assert {wait.kind for wait in world.table.evaluate().waits.values()} == {WaitKind.VALUES}
+    for shard in (A, B):
+        world.table = world.table.force(shard)
+    world.settle()
+    assert not world.open
+
+
 @pytest.mark.parametrize(
     ("narrow", "wide", "to"),
     [

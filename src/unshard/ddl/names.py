@@ -40,6 +40,10 @@ def mentions(at: Cursor) -> tuple[NamePlace, ...]:
     return tuple(found)
 
 
+_OF_COLUMNS = frozenset({"ADD", "MODIFY", "CHANGE", "CONVERT"})
+"""Words of an ALTER TABLE behind which a character set is that of columns."""
+
+
 def alter_names(at: Cursor) -> tuple[tuple[NamePlace, ...], frozenset[str]]:
     """Read every further name of an ALTER TABLE, in order, and the first words of its parts, up to its end."""
     found: list[NamePlace] = []
@@ -83,13 +87,11 @@ def says_charset(statement: Sequence[Token], body: int) -> bool:
     Those of columns don't count.
     """
     depth = 0
-    for before, token in zip((None, *statement), statement, strict=False):
+    for place, token in enumerate(statement):
         if token.end <= body:
             continue
         depth += token.is_symbol("(") - token.is_symbol(")")
-        if depth == 0 and token.word in ("CHARSET", "COLLATE"):
-            return True
-        if depth == 0 and token.word == "SET" and before is not None and before.word in ("CHARACTER", "CHAR"):
+        if depth == 0 and (token.word == "COLLATE" or _charset_behind(statement, place)):
             return True
     return False
 
@@ -97,9 +99,10 @@ def says_charset(statement: Sequence[Token], body: int) -> bool:
 def names_charset_alone(statement: Sequence[Token], charset: str) -> bool:
     """Return whether a part of a DDL statement names that character set and no collation.
 
-    A part is a column, one operation of an ALTER, or the options of a table or schema. Expressions don't count.
+    A part is a column, one operation of an ALTER, or the options of a table or schema, all together, for commas may
+    stand between them. Expressions don't count.
     """
-    path, named, collated = [0], set(), set()
+    path, named, collated, operations = [0], set(), set(), set()
     for place, token in enumerate(statement):
         if token.is_symbol("("):
             path.append(0)
@@ -109,11 +112,14 @@ def names_charset_alone(statement: Sequence[Token], charset: str) -> bool:
             path[-1] += 1
         elif len(path) > _DEEPEST_COLUMN:
             continue
+        elif len(path) == 1 and token.word in _OF_COLUMNS:
+            operations.add(tuple(path))
         elif token.word in ("COLLATE", "BINARY"):
             collated.add(tuple(path))
         elif _charset_behind(statement, place) == charset:
             named.add(tuple(path))
-    return bool(named - collated)
+    alone, of_table = named - collated, [one for one in named | collated if len(one) == 1 and one not in operations]
+    return bool(alone.difference(of_table)) or (any(one in named for one in of_table) and collated.isdisjoint(of_table))
 
 
 def _charset_behind(statement: Sequence[Token], place: int) -> str:

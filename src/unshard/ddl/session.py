@@ -59,9 +59,10 @@ def neutral_session(connection: Any) -> Iterator[None]:
 def event_session(connection: Any, context: Context, kind: StatementKind, statement: str) -> Iterator[None]:
     """Set the session of the statement's event, without strictness and foreign key checks; undone at the end.
 
-    NOW() gives the event's time. The text itself is sent as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM, and
-    DDL-010 where a schema is made without a character set, or something with one and no collation, by a default that
-    the target doesn't know. For an unknown `collation_connection` the session keeps its own: it affects literals only.
+    NOW() gives the event's time. The text itself is sent as utf8mb4. For an unknown `collation_connection` the session
+    keeps its own: it affects literals only. Raises DdlError DDL-009 for time zone SYSTEM, and DDL-010 where the
+    statement relies on a default collation that the target lacks: that of a new schema, or that of a character set
+    which it names without a collation.
     """
     if context.time_zone.upper() == "SYSTEM":
         raise DdlError("DDL-009", context.where, values={"statement": statement})

@@ -21,9 +21,10 @@ from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.sandbox import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.errors import DdlError
-from unshard.model.table import Table, TableName, quote_name
+from unshard.model.table import Table, TableName
 from unshard.mysql.structure import without_hashes
 from unshard.mysql.tidb import is_tidb
+from unshard.schema.definition import json_check
 from unshard.schema.words import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
@@ -195,7 +196,7 @@ def _of_mysql(table: Table | None) -> Table | None:
     table = without_hashes(table)
     columns = tuple(
         replace(column, type="json", definition="json", charset=None, collation=None, length=0)
-        if column.collation == "utf8mb4_bin" and f"(json_valid({quote_name(column.name)}))" in table.create_sql
+        if column.collation == "utf8mb4_bin" and json_check(column.name) in table.create_sql
         else column
         for column in table.columns
     )

@@ -49,6 +49,7 @@ from unshard.schema.operations import (
     SetVisibility,
 )
 from unshard.schema.partitions import repartitioned
+from unshard.schema.void_operations import without_void
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
@@ -62,7 +63,7 @@ def altered(
     that is not supported here.
     """
     change = _Change(table, around, settled_charsets(table, operations, around))
-    for operation in operations:
+    for operation in without_void(operations, table):
         change.take(operation)
     return arranged(change.result(), name, around)
 
@@ -125,15 +126,12 @@ class _Change:
 
     @take.register
     def _(self, operation: AddColumn) -> None:
-        if operation.if_not_exists and self.table.column(operation.written.column.name) is not None:
-            return
         self.placed.append((operation.written, operation.position, ""))
         self._bring(operation.written)
 
     @take.register
     def _(self, operation: ChangeColumn) -> None:
-        if not self._has_column(operation.old, operation.if_exists):
-            return
+        self._require_column(operation.old)
         old = operation.old.lower()
         self.changed[old] = operation
         self.renamed[old] = operation.written.column.name
@@ -143,18 +141,17 @@ class _Change:
 
     @take.register
     def _(self, operation: DropColumn) -> None:
-        if self._has_column(operation.name, operation.if_exists):
-            self.dropped.add(operation.name.lower())
+        self._require_column(operation.name)
+        self.dropped.add(operation.name.lower())
 
     @take.register
     def _(self, operation: RenameColumn) -> None:
-        if self._has_column(operation.old, operation.if_exists):
-            self.renamed[operation.old.lower()] = operation.new
+        self._require_column(operation.old)
+        self.renamed[operation.old.lower()] = operation.new
 
     @take.register
     def _(self, operation: SetDefault) -> None:
-        if not self._has_column(operation.name, operation.if_exists):
-            return
+        self._require_column(operation.name)
         columns = []
         for column in self.table.columns:
             if column.name.lower() == operation.name.lower():
@@ -167,7 +164,7 @@ class _Change:
 
     @take.register
     def _(self, operation: SetVisibility) -> None:
-        self._has_column(operation.name, False)
+        self._require_column(operation.name)
         columns = tuple(
             replace(column, invisible=operation.invisible) if column.name.lower() == operation.name.lower() else column
             for column in self.table.columns
@@ -176,34 +173,27 @@ class _Change:
 
     @take.register
     def _(self, operation: AddKey) -> None:
-        if not (operation.if_not_exists and self.table.key(operation.key.name) is not None):
-            self.new_keys.append(operation.key)
+        self.new_keys.append(operation.key)
 
     @take.register
     def _(self, operation: AddForeignKey) -> None:
-        there = {key.name.lower() for key in self.table.foreign_keys}
-        if not (operation.if_not_exists and operation.foreign_key.name.lower() in there):
-            self.new_foreign_keys.append(operation.foreign_key)
+        self.new_foreign_keys.append(operation.foreign_key)
 
     @take.register
     def _(self, operation: AddCheck) -> None:
-        there = {check.name.lower() for check in self.table.checks}
-        if not (operation.if_not_exists and operation.check.name.lower() in there):
-            self.table = replace(self.table, checks=(*self.table.checks, operation.check))
+        self.table = replace(self.table, checks=(*self.table.checks, operation.check))
 
     @take.register
     def _(self, operation: DropKey) -> None:
         if self.table.key(operation.name) is None:
-            if not operation.if_exists:
-                raise ContradictionError(f"the table has no key {operation.name}")
-            return
+            raise ContradictionError(f"the table has no key {operation.name}")
         kept = tuple(key for key in self.table.keys if key.name.lower() != operation.name.lower())
         self.table = replace(self.table, keys=kept)
 
     @take.register
     def _(self, operation: DropForeignKey) -> None:
         kept = tuple(key for key in self.table.foreign_keys if key.name.lower() != operation.name.lower())
-        if len(kept) == len(self.table.foreign_keys) and not operation.if_exists:
+        if len(kept) == len(self.table.foreign_keys):
             raise ContradictionError(f"the table has no foreign key {operation.name}")
         self.table = replace(self.table, foreign_keys=kept)
 
@@ -217,15 +207,13 @@ class _Change:
             self.take(DropForeignKey(operation.name))
         elif self.table.key(name) is not None:
             self.take(DropKey(operation.name))
-        elif not operation.if_exists:
+        else:
             raise ContradictionError(f"the table has no constraint {operation.name}")
 
     @take.register
     def _(self, operation: RenameKey) -> None:
         if self.table.key(operation.old) is None:
-            if not operation.if_exists:
-                raise ContradictionError(f"the table has no key {operation.old}")
-            return
+            raise ContradictionError(f"the table has no key {operation.old}")
         self.renamed_keys[operation.old.lower()] = operation.new
 
     @take.register
@@ -345,12 +333,9 @@ class _Change:
         self.new_keys += written.keys
         self.new_foreign_keys += written.foreign_keys
 
-    def _has_column(self, name: str, if_exists: bool) -> bool:
-        if self.table.column(name) is not None:
-            return True
-        if if_exists:
-            return False
-        raise ContradictionError(f"the table has no column {name}")
+    def _require_column(self, name: str) -> None:
+        if self.table.column(name) is None:
+            raise ContradictionError(f"the table has no column {name}")
 
 
 def _place(columns: Sequence[ColumnDefinition], position: Position) -> int:

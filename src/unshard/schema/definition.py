@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from unshard.model.table import quote_name
+
 TEXT_TYPES = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
 """Types whose values have a character set."""
 
@@ -130,8 +132,12 @@ class ColumnDefinition:
     @property
     def checks(self) -> tuple[str, ...]:
         """The CHECKs among `others`, without the one by which MariaDB tells its JSON from a LONGTEXT."""
-        of_json = f"CHECK (json_valid(`{self.name.replace('`', '``')}`))"
-        return tuple(other for other in self.others if is_check(other) and other != of_json)
+        return tuple(other for other in self.others if is_check(other) and other != json_check(self.name))
+
+
+def json_check(column: str) -> str:
+    """Return the CHECK that a JSON column of MariaDB has."""
+    return f"CHECK (json_valid({quote_name(column)}))"
 
 
 def is_check(attribute: str) -> bool:

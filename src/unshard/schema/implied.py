@@ -28,6 +28,7 @@ from unshard.schema.definition import (
     TableDefinition,
     bytes_a_character,
     is_check,
+    json_check,
 )
 from unshard.schema.utc_defaults import in_utc
 from unshard.schema.words import unquoted
@@ -147,7 +148,8 @@ def complete_column(column: ColumnDefinition, charset: str, collation: str, arou
     if default is not None and default.kind is DefaultKind.NULL:
         default = None
     elif default is not None and default.kind is DefaultKind.CONSTANT and column.type.name == "timestamp":
-        default = in_utc(default.text, around.time_zone, sum(column.type.arguments))
+        zone = around.time_zone
+        default = in_utc(default.text, zone, sum(column.type.arguments)) if zone else default
     elif default is not None and default.kind is DefaultKind.CONSTANT:
         default = Default(DefaultKind.CONSTANT, _constant(default.text, column.type))
     return replace(column, default=default)
@@ -156,7 +158,7 @@ def complete_column(column: ColumnDefinition, charset: str, collation: str, arou
 def _of_type(column: ColumnDefinition, charset: str, collation: str, around: Surroundings) -> ColumnDefinition:
     kind = column.type
     if kind.name == "json" and around.dialect is Dialect.MARIADB and not around.shown:
-        check = f"CHECK (json_valid(`{column.name.replace('`', '``')}`))"
+        check = json_check(column.name)
         return replace(
             column,
             type=DataType("longtext"),

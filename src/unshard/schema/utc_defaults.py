@@ -23,14 +23,17 @@ _ZERO = re.compile(r"[0:. T-]*")
 def in_utc(literal: str, zone: str, digits: int) -> Default:
     """Return the default that a TIMESTAMP with so many digits of a second gets from a constant in that time zone.
 
-    A constant that can't be read here, in a zone that is not known here, or at an hour that the clocks of the zone skip
-    or have twice becomes the expression that the server would compute.
+    It has the form of SHOW CREATE TABLE. A constant that can't be read here, in a zone that is not known here, or at an
+    hour that the clocks of the zone skip or have twice becomes the expression that the server would compute; in UTC it
+    stays as it is.
     """
     text = _plain(literal)
     of_zone = _zone(zone)
-    if of_zone is UTC or _ZERO.fullmatch(text):
-        return Default(DefaultKind.CONSTANT, literal)
+    if _ZERO.fullmatch(text):
+        return Default(DefaultKind.CONSTANT, f"'0000-00-00 00:00:00{'.' * bool(digits)}{'0' * digits}'")
     found = _moment(text, of_zone, digits) if of_zone is not None else None
+    if found is None and of_zone is UTC:
+        return Default(DefaultKind.CONSTANT, literal)
     if found is None:
         return Default(DefaultKind.EXPRESSION, f"convert_tz({literal},'{zone}','+00:00')")
     second = f".{found.microsecond:06}"[: digits + 1] if digits else ""
@@ -49,7 +52,7 @@ def _zone(name: str) -> tzinfo | None:
     if offset is not None:
         apart = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
         return timezone(-apart if offset[1] == "-" else apart) if apart else UTC
-    if name.upper() in ("", "UTC"):
+    if name.upper() == "UTC":
         return UTC
     try:
         return ZoneInfo(name)

@@ -29,9 +29,38 @@ from unshard.schema.operations import (
 def without_void(operations: Sequence[Operation], before: TableDefinition) -> list[Operation]:
     """Return the operations that do something to the table `before`.
 
-    Nothing is absent from a table without columns, which stands for one that is not known.
+    MariaDB looks for what an operation names in the table from before the statement, whatever other operations of it
+    drop or rename; an ADD … IF NOT EXISTS finds an earlier ADD of the statement, too. Nothing is absent from a table
+    without columns, which stands for one that is not known.
     """
-    return [operation for operation in operations if not _is_void(operation, before)]
+    found, added = list[Operation](), set[tuple[str, str]]()
+    for operation in operations:
+        thing = _added(operation)
+        if _is_void(operation, before) or (thing in added and _has_condition(operation)):
+            continue
+        found.append(operation)
+        added |= {thing} if thing is not None else set()
+    return found
+
+
+def _added(operation: Operation) -> tuple[str, str] | None:
+    """Return the kind and the name, in lower case, of what an operation adds by a name; None for any other."""
+    match operation:
+        case AddColumn(written):
+            kind, name = "column", written.column.name
+        case AddKey(key):
+            kind, name = "key", key.name
+        case AddForeignKey(foreign_key):
+            kind, name = "foreign key", foreign_key.name
+        case AddCheck(check):
+            kind, name = "check", check.name
+        case _:
+            return None
+    return (kind, name.lower()) if name else None
+
+
+def _has_condition(operation: Operation) -> bool:
+    return isinstance(operation, AddColumn | AddKey | AddForeignKey | AddCheck) and operation.if_not_exists
 
 
 def _is_void(operation: Operation, before: TableDefinition) -> bool:

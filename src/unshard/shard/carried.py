@@ -1,8 +1,8 @@
 """The structure that a shard's statement leads to where earlier ones were left out of the target. Pure.
 
 The structure that is in force for a shard is that of its changes as far as they go to the target. By a statement that
-an event filter leaves out, the table upstream gets another one. A later statement changes the structure in force in
-what it changes upstream, and in nothing else.
+an event filter leaves out, the table upstream gets another one. A later statement changes the columns and keys in force
+that it changes upstream, and no others. One that changes anything else of the table brings all of that.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -128,10 +127,16 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
                 asked.get("fitted", False),
                 frozenset(asked.get("kept", ())),
             )
-        left = OldRows(one.get("old_rows", "")), one.get("fitted", False), frozenset(one.get("kept", ()))
-        state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"], *left)
-        state = replace(state, copied=tuple(map(tuple, one.get("copied", ()))))
-        shards[ShardId(one["source"], name_of(one["table"]))] = state
+        shards[ShardId(one["source"], name_of(one["table"]))] = MergedShard(
+            structure(one["structure"]),
+            frozenset(one["dropped"]),
+            request,
+            one["done"],
+            old_rows=OldRows(one.get("old_rows", "")),
+            fitted=one.get("fitted", False),
+            kept=frozenset(one.get("kept", ())),
+            copied=tuple(map(tuple, one.get("copied", ()))),
+        )
     seen = {
         source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))
         for source, one in form["seen"].items()

@@ -45,7 +45,7 @@ class StructureRequest:
         barrier: why all shards must meet the statement before it runs; empty where it may run by itself.
         ddls: the statements with the target's names.
         since: when the shard met the statement, in ISO 8601.
-        forced: a human accepts that old rows of the shard may have other values in a new column.
+        forced: a human accepts that old rows of the shard may have other values in columns that it adds or converts.
         fitted: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
         kept: columns, in lower case, that the shard lacks because a statement was left out, and the target keeps.
     """

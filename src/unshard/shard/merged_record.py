@@ -134,9 +134,8 @@ class MergedRecord:
         state = self.shards.get(shard)
         if state is None or state.has_copied(ddls):
             return self
-        if all(one.has_copied(ddls) for other, one in self.shards.items() if other != shard):
-            return replace(self, shards={name: one.without_copied([ddls]) for name, one in self.shards.items()})
-        return replace(self, shards={**self.shards, shard: replace(state, copied=(*state.copied, tuple(ddls)))})
+        shards = {**self.shards, shard: replace(state, copied=(*state.copied, tuple(ddls)))}
+        return replace(self, shards=_still_to_be_met(shards))
 
     def created(self, shard: ShardId, structure: TableDefinition, *, fits: bool = True) -> Self:
         """Add a shard that is a new table. It has no rows, so it has dropped none of the columns it lacks.
@@ -169,7 +168,7 @@ class MergedRecord:
         """Take out a shard that was dropped, or whose source has left the task. Columns only it had are leaving."""
         if shard not in self.shards:
             return self
-        shards = {one: state for one, state in self.shards.items() if one != shard}
+        shards = _still_to_be_met({one: state for one, state in self.shards.items() if one != shard})
         seen = {source: columns for source, columns in self.seen.items() if any(one.source == source for one in shards)}
         if not shards or self.after is None:
             return replace(self, shards=shards, seen=seen)
@@ -276,8 +275,8 @@ class MergedRecord:
                 behind = self._behind(shard, request.after, request.id, request.kept)
                 shards[shard] = replace(behind, old_rows=change.old_rows, fitted=request.fitted)
                 met.add(request.ddls)
+        there = names_of(change.after)
         for shard, state in shards.items():
-            there = names_of(change.after)
             state = state.without_copied(met) if state.copied and met else state
             shards[shard] = replace(state, dropped=state.dropped & there, kept=state.kept & there)
         leaving = {name: since for name, since in self.leaving.items() if name not in change.dropped}
@@ -324,8 +323,14 @@ class MergedRecord:
         same_columns = self.after is not None and columns_of(after) == columns_of(self.after)
         moved = not (same_columns and dict(rules) == dict(self.rules) and leaving == dict(self.leaving))
         version = self.version + 1 if moved else self.version
-        record = replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version)
-        return replace(record, kept=kept)
+        return replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version, kept=kept)
+
+
+def _still_to_be_met(shards: Mapping[ShardId, MergedShard]) -> dict[ShardId, MergedShard]:
+    """Return the shards without the record of copied DDL that no shard is left to meet."""
+    known = {ddls for state in shards.values() for ddls in state.copied}
+    met = [ddls for ddls in known if all(state.has_copied(ddls) for state in shards.values())]
+    return {shard: state.without_copied(met) if met else state for shard, state in shards.items()}
 
 
 def distinct(shards: Mapping[ShardId, MergedShard]) -> list[TableDefinition]:

@@ -78,7 +78,7 @@ class MergedTable(MergedRecord):
         return False
 
     def force(self, shard: ShardId, *, skip: bool = False) -> MergedTable:
-        """Force the shard's request: a human accepts that its old rows have other values in the columns it adds.
+        """Force the shard's request: a human accepts that its old rows have other values in what it adds or converts.
 
         `skip`: a human leaves its statement out of the target, which takes the shard's rows as far as it can
         (`shard.forced`). Raises ShardError SHARD-050 where the shard waits for nothing that this would end.
@@ -91,9 +91,11 @@ class MergedTable(MergedRecord):
         if skip:
             left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
             forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
-        if not forced.barrier and not isinstance(self._admitted(shard, forced), MergedChange):
+        made = replace(self, shards={**self.shards, shard: replace(state, request=forced)})
+        wait = made.evaluate().waits.get(shard)
+        if not forced.barrier and wait is not None and wait.kind is not WaitKind.BUSY:
             raise _not_forced(shard, self.target)
-        return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
+        return made
 
     def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
         """Return whether the request may be in force where a human accepts other values in old rows."""
@@ -194,9 +196,7 @@ class MergedTable(MergedRecord):
         if not stuck or len(stuck) + len(barred) < len(self.shards):
             return False
         first = next(iter(asked.values())).ddls
-        return bool(first) and all(
-            not request.forced and same_but_for_places(request.ddls, first) for request in asked.values()
-        )
+        return bool(first) and all(same_but_for_places(request.ddls, first) for request in asked.values())
 
     def _settling(self) -> list[MergedChange]:
         """Return the change that the join needs without a request: a shard came or went, or all have a column."""
@@ -264,14 +264,14 @@ class MergedTable(MergedRecord):
         assert self.after is not None
         if leaving := sorted((request.names - state.names) & self.leaving.keys()):
             return Wait(WaitKind.BUSY, f"column {leaving[0]} is dropped first")
-        if other := self._other_values(shard, request):
-            return Wait(WaitKind.VALUES, other)
         try:
             after, rules = self._target(
                 {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
             )
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
+        if other := self._other_values(shard, request):
+            return Wait(WaitKind.VALUES, other)
         return MergedChange((shard,), after, rules)
 
     def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
@@ -302,7 +302,8 @@ class MergedTable(MergedRecord):
                     f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
                     " has filled in upstream"
                 )
-        wider = converts_unlike(state.structure, request.after, self.after) if not request.forced else None
+        converts = request.barrier and not request.forced  # a statement that converts a column has a barrier
+        wider = converts_unlike(state.structure, request.after, self.after) if converts else None
         if wider is not None:
             return f"column {wider.name} is wider in the target, which would make other values of this shard's old rows"
         return ""

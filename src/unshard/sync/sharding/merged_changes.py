@@ -216,8 +216,9 @@ class MergedChanges:
         if not any(state.has_copied(item.ddls) for state in merged.shards.values()):
             return met
         there = self.store.on_target(lambda c: read_table(c, merged.target))
-        left = [(one, left_to_run((one.ddl,), there)) for one in met] if there is not None else []
-        return [replace(one, ddl=ddl) for one, ddls in left for ddl in ddls] if there is not None else met
+        if there is None:
+            return met
+        return [replace(one, ddl=ddl) for one in met for ddl in left_to_run((one.ddl,), there)]
 
     def _own_items(self, target: TableName, change: MergedChange | tuple[ShardId, ...]) -> dict[TableName, DdlItem]:
         """Return the statements of the change as shards of this source have met them, by shard."""
