@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import stat
-from pathlib import Path
-
 import pytest
-from bench.peers import PeerFailedError, _without_deadlock
+from bench.peers import PeerFailedError
+
+from bench import peers
+
+DEADLOCK = "myloader ended with 1: Deadlock found when trying to get lock"
 
 
-def program(folder: Path, says: str, failures: int) -> list[str]:
-    """Return the command of a program that fails so many times, with these words."""
-    file = folder / "peer"
-    count = folder / "count"
-    file.write_text(
-        f'#!/bin/sh\necho >>{count}\n[ $(wc -l <{count}) -gt {failures} ] || {{ echo "{says}" >&2; exit 1; }}\n'
-    )
-    file.chmod(file.stat().st_mode | stat.S_IXUSR)
-    return [str(file)]
+class Runs:
+    """Runs of a tool: so many that fail with these words, then one of seven seconds."""
+
+    def __init__(self, failures: int, says: str) -> None:
+        self.failures, self.says, self.count = failures, says, 0
+
+    def timed(self, command: list[str]) -> float:
+        self.count += 1
+        if self.count <= self.failures:
+            raise PeerFailedError(f"{command[0]}: {self.says}")
+        return 7.0
 
 
-def test_a_deadlock_of_the_tools_own_threads_is_no_result(tmp_path: Path) -> None:
-    assert _without_deadlock(program(tmp_path, "Deadlock found when trying to get lock", 3)) > 0
+def test_a_run_whose_own_threads_deadlock_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(3, DEADLOCK)
+    monkeypatch.setattr(peers, "_timed", runs.timed)
+    assert peers._without_deadlock(["myloader"]) == 7.0
+    assert runs.count == 4
 
 
-@pytest.mark.parametrize(("says", "runs"), [("Deadlock found when trying to get lock", 4), ("Access denied", 1)])
-def test_another_failure_is(tmp_path: Path, says: str, runs: int) -> None:
+@pytest.mark.parametrize(("says", "count"), [(DEADLOCK, 4), ("Access denied", 1)])
+def test_another_failure_is(says: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(9, says)
+    monkeypatch.setattr(peers, "_timed", runs.timed)
     with pytest.raises(PeerFailedError, match=says):
-        _without_deadlock(program(tmp_path, says, 9))
-    assert len((tmp_path / "count").read_text().splitlines()) == runs
+        peers._without_deadlock(["myloader"])
+    assert runs.count == count

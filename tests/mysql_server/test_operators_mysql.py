@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.operated_tasks import ctl, go_on, stopped_run
+from support.operated_tasks import ctl, go_on, operators_of, stopped_run
 from support.task_runs import TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -47,5 +47,4 @@ def test_a_task_gets_past_statements_and_a_row(
     ctl("binlog", "skip", task)
     go_on(files, spark)
     assert mysql_target.query(f"SELECT id FROM {others} WHERE id > 9") == [(11,)]
-    operators = f"SELECT op, state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
-    assert mysql_target.query(operators) == [(op, "applied") for op in ("skip", "replace", "inject", "skip")]
+    assert operators_of(files) == [(op, "applied") for op in ("skip", "replace", "inject", "skip")]

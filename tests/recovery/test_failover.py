@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.exactly_once import assert_exactly_once
-from support.operated_tasks import ctl
+from support.operated_tasks import ctl, operator_states
 from support.replicas import Pair, replicated
 from support.task_runs import Command, TaskFiles, TaskRun, at_work, newest
 from support.waiting import wait_until
@@ -171,8 +171,7 @@ def test_operators_for_the_binlog_of_the_server_before(
         error = failure(heir, spark)
         assert (error.code, error.values["places"]) == ("SYNC-067", ", ".join(places))
         ctl("binlog", "revert", *given, "-b", places.pop(0))
-    states = f"SELECT state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
-    assert target.query(states) == [("missed",), ("reverted",), ("reverted",)]
+    assert operator_states(files) == ["missed", "reverted", "reverted"]
     table = work.plan.names[0].quoted
     with TaskRun(heir, spark) as run:
         run.catch_up()
@@ -181,7 +180,7 @@ def test_operators_for_the_binlog_of_the_server_before(
         work.run(transactions=10)
         run.catch_up()
     assert target.query(f"SELECT COUNT(*) FROM {table} WHERE k = -7") == [(0,)]
-    assert target.query(states)[-1] == ("applied",)
+    assert operator_states(files)[-1] == "applied"
 
 
 def test_prepared_transactions_and_deaths_on_the_way(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.operated_tasks import copied_task, ctl, go_on, stopped_run
+from support.operated_tasks import copied_task, ctl, go_on, operator_states, stopped_run
 from support.shard_runs import Shards, ends_at
 from support.task_runs import TaskFiles, TaskRun
 from unshard import crash_point
@@ -164,7 +164,7 @@ def test_every_way_out_of_a_sharding_ddl(
         assert ends_at(crash, files, spark, monkeypatch)
     arrives(shards, spark)
     if words:
-        assert states(files) == ["applied"]
+        assert operator_states(files) == ["applied"]
 
 
 def test_a_sharding_ddl_that_the_target_has_already_is_left_out(shards: Shards, spark: SparkSession) -> None:
@@ -178,7 +178,7 @@ def test_a_sharding_ddl_that_the_target_has_already_is_left_out(shards: Shards, 
     stops_with("DDL-003", files, spark)
     operate(files, "skip")
     arrives(shards, spark)
-    assert states(files) == ["applied"]
+    assert operator_states(files) == ["applied"]
 
 
 def arrives(shards: Shards, spark: SparkSession) -> None:
@@ -188,8 +188,3 @@ def arrives(shards: Shards, spark: SparkSession) -> None:
         shards.insert("s1", 0, 2, c="8")
         run.catch_up()
     assert shards.target.query(f"SELECT id, v, c FROM {shards.merged} ORDER BY id") == shards.expected()
-
-
-def states(files: TaskFiles) -> list[str]:
-    table = f"`{files.meta}`.`{files.name}_binlog_operator`"
-    return [state for (state,) in files.target.query(f"SELECT state FROM {table} ORDER BY number")]

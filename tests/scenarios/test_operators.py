@@ -11,22 +11,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.operated_tasks import copied_task, ctl, go_on, stopped_run
+from support.operated_tasks import copied_task, ctl, go_on, operators_of, stopped_run
 from support.task_runs import Command, TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-
-
-def operators(files: TaskFiles) -> list[tuple[str, str]]:
-    return [
-        (op, state)
-        for op, state in files.target.query(
-            f"SELECT op, state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
-        )
-    ]
 
 
 @pytest.fixture
@@ -63,7 +54,7 @@ def test_the_command_that_the_error_prints_gets_past_the_statement(
     go_on(files, spark)
     # the source's rows come in the structure behind it, so they land in the column that was there before
     assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
-    assert operators(files) == [("skip", "applied")]
+    assert operators_of(files) == [("skip", "applied")]
     assert json.loads(ctl("binlog", "list", str(files.task_path))["sources"][0]["msg"]) == []
 
 
@@ -91,7 +82,7 @@ def test_another_statement_stands_in_for_it_once(
         command.dies(crash)
     go_on(files, spark)
     assert target_server.query(f"SELECT id, v, mine FROM {schema}.t ORDER BY id") == [(1, "one", 9), (2, "two", 22)]
-    assert operators(files) == [("replace", "applied")]
+    assert operators_of(files) == [("replace", "applied")]
 
 
 def test_values_that_only_the_source_has_are_given_by_a_human(
@@ -129,7 +120,7 @@ def test_values_that_only_the_source_has_are_given_by_a_human(
     source_server.run(f"INSERT INTO {t} (id, v) VALUES (3, 'three')")
     go_on(files, spark)
     assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
-    assert operators(files) == [("replace", "applied"), ("skip", "applied")]
+    assert operators_of(files) == [("replace", "applied"), ("skip", "applied")]
 
 
 def test_statements_are_run_before_it(
@@ -140,13 +131,13 @@ def test_statements_are_run_before_it(
     drop = f"ALTER TABLE {schema}.t DROP COLUMN mine"
     ctl("handle-error", str(files.task_path), "inject", f"CREATE TABLE {schema}.made (id INT PRIMARY KEY)", code=0)
     assert "mine" in str(stopped_run(files, spark))
-    assert operators(files) == [("inject", "pending")]
+    assert operators_of(files) == [("inject", "pending")]
     ctl("binlog", "revert", str(files.task_path))
     ctl("binlog", "revert", str(files.task_path), code=1)
     target_server.run(drop)
     go_on(files, spark)
     assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
-    assert operators(files) == [("inject", "reverted")]
+    assert operators_of(files) == [("inject", "reverted")]
 
 
 @pytest.mark.faults
@@ -161,7 +152,7 @@ def test_what_is_injected_is_run_before_the_statement_and_once(
         command.dies("ddl-noted")
     go_on(files, spark)
     assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
-    assert operators(files) == [("inject", "applied")]
+    assert operators_of(files) == [("inject", "applied")]
 
 
 def refusing(files: TaskFiles, source: MariadbServer, schema: str) -> None:
@@ -206,7 +197,7 @@ def test_a_row_change_that_the_target_refuses_is_left_out(
     there = {id for (id,) in target_server.query(f"SELECT id FROM {schema}.t WHERE id IN (40, 41, 42)")}
     assert 41 not in there
     assert target_server.query(left) == [(3 - len(there),)]
-    assert operators(files) == [("skip", "applied")]
+    assert operators_of(files) == [("skip", "applied")]
     source_server.run(f"INSERT INTO {schema}.t (id, v) VALUES (50, 'behind')")
     go_on(files, spark)
     assert target_server.query(own) == source_server.query(own)
@@ -224,7 +215,7 @@ def test_what_is_given_on_names_that_the_task_does_not_take_is_refused(
     error = stopped_run(files, spark)
     assert getattr(error, "code", "") == "DDL-033"
     assert f"{schema}_all.t kept out" in str(error)
-    assert operators(files) == [("replace", "pending")]
+    assert operators_of(files) == [("replace", "pending")]
     ctl("binlog", "skip", str(files.task_path))
     go_on(files, spark)
-    assert ("skip", "applied") in operators(files)
+    assert ("skip", "applied") in operators_of(files)

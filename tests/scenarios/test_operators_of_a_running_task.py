@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.operated_tasks import copied_task, ctl
+from support.operated_tasks import copied_task, ctl, operator_states
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
-
-
-def states(files: TaskFiles) -> list[str]:
-    table = f"`{files.meta}`.`{files.name}_binlog_operator`"
-    return [state for (state,) in files.target.query(f"SELECT state FROM {table} ORDER BY number")]
 
 
 def ids(server: ThrowawayServer, schema: str) -> list[int]:
@@ -64,7 +59,7 @@ def test_each_batch_looks_for_them(
         source_server.run(insert.format(6), insert.format(7))
         run.catch_up()
         assert ids(target, schema) == [1, 2, 4, 5, 6, 7]
-    assert states(files) == ["applied", "reverted", "reverted"]
+    assert operator_states(files) == ["applied", "reverted", "reverted"]
 
 
 def test_a_change_that_waits_for_a_sharding_ddl(
@@ -87,4 +82,4 @@ def test_a_change_that_waits_for_a_sharding_ddl(
     skipped = shards.id("s1", 0, 2)
     assert target_server.query(f"SELECT c FROM {shards.merged} WHERE id = {skipped}") == []
     assert [row for row in shards.expected() if row[0] != skipped] == shards.merged_rows()
-    assert states(files) == ["applied"]
+    assert operator_states(files) == ["applied"]

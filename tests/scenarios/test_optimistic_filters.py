@@ -7,6 +7,7 @@ import pytest
 from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, merged_rows, optimistic
 from support.shard_rig import ShardRig
+from support.task_runs import newest
 from support.waiting import wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -46,9 +47,9 @@ def test_a_column_whose_drop_an_operator_leaves_out(rig: ShardRig) -> None:
     with rig.run(shards) as run:
         run.catch_up()
     for shard in shards.shards:
-        ((file, position, *_),) = shards.sources["s1"].query("SHOW MASTER STATUS")
+        place = newest(shards.sources["s1"])
         shards.alter(*shard, DROP)
-        ctl("binlog", "skip", task, "-s", "s1", "-b", f"{file}:{position}")
+        ctl("binlog", "skip", task, "-s", "s1", "-b", str(place))
     with rig.run(shards) as run:
         for shard in shards.shards:
             shards.insert(*shard, 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from unshard.ddl.context import Context
@@ -24,28 +22,15 @@ MYSQL = Surroundings(Dialect.MYSQL, "utf8mb4_general_ci")
 EXPLICIT = Surroundings(Dialect.MARIADB, "utf8mb4_general_ci")
 
 
-@dataclass
-class Translated:
-    """What an ALTER TABLE of the table `columns` becomes on TiDB, without its `ALTER TABLE` and the table's name."""
-
-    columns: str
-    alter: str
-    around: Surroundings = EXPLICIT
-    left_out: tuple[str, ...] = field(init=False)
-    changes: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        context = Context("s", mariadb=self.around.dialect is Dialect.MARIADB)
-        made = created_definition(classify_ddl(f"CREATE TABLE t {self.columns}", context))
-        before = complete_table(made, "t", self.around)
-        ddl = classify_ddl(f"ALTER TABLE t {self.alter}", context)
-        found = alter_table(operations(ddl), NAME, before, tidb_table(before, WORDS, []), self.around, WORDS)
-        self.left_out = found.left_out
-        self.changes = [statement.removeprefix("ALTER TABLE `s`.`t` ") for statement in found.statements]
-
-
 def changes(columns: str, alter: str, around: Surroundings = EXPLICIT) -> list[str]:
-    return Translated(columns, alter, around).changes
+    """The statements of an ALTER TABLE of a table on TiDB, without their `ALTER TABLE` and the table's name."""
+    context = Context("s", mariadb=around.dialect is Dialect.MARIADB)
+    made = created_definition(classify_ddl(f"CREATE TABLE t {columns}", context))
+    before = complete_table(made, "t", around)
+    ddl = classify_ddl(f"ALTER TABLE t {alter}", context)
+    found = alter_table(operations(ddl), NAME, before, tidb_table(before, WORDS, []), around, WORDS)
+    assert not found.left_out
+    return [statement.removeprefix("ALTER TABLE `s`.`t` ") for statement in found.statements]
 
 
 def test_the_first_timestamp_renews_itself_without_explicit_defaults() -> None:

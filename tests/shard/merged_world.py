@@ -75,7 +75,10 @@ class World:
         self.settle()
 
     def leave_out(self, shard: ShardId, change: str, *, skipped: bool = False) -> None:
-        """Alter a shard that waits for nothing; an event filter, or a human, leaves the statement out of the target."""
+        """Alter a shard that waits for nothing; the statement is left out of the target, by a filter or as `skipped`.
+
+        `skipped`: by a human.
+        """
         before = self.upstream[shard]
         after = self.upstream[shard] = behind(before, change)
         structure = after if skipped else None
@@ -83,7 +86,7 @@ class World:
         self.settle()
 
     def rename(self, old: ShardId, new: ShardId) -> None:
-        """Rename a shard. What it waits with is what both names wait with."""
+        """Rename a shard. If it waits, its old name stays, and both names wait with its statements."""
         waits = bool(self.waiting[old])
         self.table = self.table.renamed({old: new}, [old] if waits else [])
         self.upstream[new], self.waiting[new] = self.upstream[old], list(self.waiting[old])
@@ -147,7 +150,7 @@ class World:
             source = next(iter(self.table.sources))
             fills = self.table.noted(source).seen[source].fills(names_of(state.structure))
             for column in after.columns:
-                if column.name.lower() not in names_of(state.structure) | self.table.kept:
+                if column.name.lower() not in names_of(state.structure) | state.kept:
                     assert column.name.lower() in fills or column.name.lower() in self.table.leaving
                     assert column.nullable or column.default is not None
 

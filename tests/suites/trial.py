@@ -44,7 +44,7 @@ class Done:
 class Finished:
     """The finished steps of a trial, in a file: a line with the commit that is tried, then one for each step.
 
-    What the file has of another commit is forgotten.
+    Steps of another commit are forgotten.
     """
 
     def __init__(self, path: Path, tried: str) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from support.schema_tables import tables_of
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
-from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -53,8 +53,3 @@ def copied_meanwhile(
     assert tables_of(target, schemas) == there
     for name in there:
         assert_equal([(source, name)], (target, name))
-
-
-def tables_of(server: MariadbServer, schemas: tuple[str, ...]) -> list[TableName]:
-    found = server.query("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES ORDER BY 1, 2")
-    return [TableName(*name) for name in found if name[0] in schemas]

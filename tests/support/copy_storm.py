@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.death_by_error import CODE, die_by_error
+from support.schema_tables import tables_of
 from support.task_runs import Command, TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.errors import DumpError, EngineError
@@ -273,9 +274,3 @@ class CopyStorm:
         assert tables_of(self.target, self.schemas) == there
         for name in there:
             assert_equal([(self.source, name)], (self.target, name))
-
-
-def tables_of(server: ThrowawayServer, schemas: tuple[str, ...]) -> list[TableName]:
-    """The tables in these schemas, by name."""
-    found = server.query("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES ORDER BY 1, 2")
-    return [TableName(*name) for name in found if name[0] in schemas]

@@ -37,7 +37,7 @@ class OnTidb(Followed):
         return definition_of(upstream, self.traits.dialect)
 
     def _looks(self, table: TableDefinition, upstream: Table) -> list[tuple[Any, ...]]:
-        """What a table's columns must have in common; each product prints an expression in its own words."""
+        """The columns as an ALTER and a CREATE must leave them alike, without expressions, which each product words."""
         found = self._definition(upstream).columns
         computed = {one.name for one in found if one.default and one.default.kind is DefaultKind.EXPRESSION}
         return [

@@ -1,11 +1,32 @@
-"""A command whose COMMIT waits, so that others meet what it has locked."""
+"""Commands whose COMMIT waits, so that others meet what they have locked."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from support.stopped_threads import Aside
+from support.waiting import wait_until
+from unshard.model.position import Position
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.target.operators import revert
+from unshard.testing.hold import stands_still
+from unshard.testing.throwaway_server import ThrowawayServer
+
+
+def opened_during_revert(
+    server: ThrowawayServer, connection: Any, store: CheckpointStore, place: Position, opened: Callable[[], bool]
+) -> bool:
+    """The result of `opened`, which opens a batch, while a command takes back the operator of that position."""
+    reverts = Aside(lambda aside: revert(HeldCommits(connection, aside), store.meta, "s1", place, "me"))
+    assert reverts.begun.wait(60)
+    outcome: list[bool] = []
+    opens = Aside(lambda _: outcome.append(opened()))
+    wait_until(lambda: stands_still(server), "the batch waits")
+    reverts.goes_on.set()
+    assert (reverts.join(), opens.join()) == (None, None)
+    return outcome == [True]
 
 
 class HeldCommits:

@@ -21,6 +21,17 @@ def ctl(*words: str, code: int = 0) -> Any:
     return json.loads(result.output)
 
 
+def operators_of(files: TaskFiles) -> list[tuple[str, str]]:
+    """Each operator of the task's record and its state, oldest first."""
+    asked = f"SELECT op, state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
+    return [(op, state) for op, state in files.target.query(asked)]
+
+
+def operator_states(files: TaskFiles) -> list[str]:
+    """The states alone."""
+    return [state for _, state in operators_of(files)]
+
+
 def copied_task(
     spark: SparkSession, source: ThrowawayServer, target: ThrowawayServer, schema: str, folder: Path
 ) -> TaskFiles:

@@ -6,7 +6,7 @@ import pytest
 
 from unshard.binlog.query import QueryEvent
 from unshard.binlog.transaction_range import PlainStatement
-from unshard.ddl.context import logs_explicit_defaults
+from unshard.ddl.context import Context, logs_explicit_defaults
 from unshard.ddl.evaluate import evaluate
 from unshard.ddl.parse import classify_ddl
 from unshard.errors import Where
@@ -18,10 +18,13 @@ from unshard.worker.source_traits import read_traits
 EXPLICIT_DEFAULTS = 1 << 24  # OPTION_EXPLICIT_DEF_TIMESTAMP in the flags of a query event
 
 
+def context_of(event: QueryEvent, traits: SourceTraits) -> Context:
+    return logged_context(PlainStatement(event, 4, 4, 5, 1, "", 0, whole=True), traits, Where())
+
+
 def recorded(traits: SourceTraits, *, flags2: int = 0, explicit: bool | None = None) -> bool | None:
     event = QueryEvent("s", "CREATE TABLE t (ts TIMESTAMP)", flags2=flags2, explicit_defaults=explicit)
-    statement = PlainStatement(event, 4, 4, 5, 1, "", 0, whole=True)
-    return logged_context(statement, traits, Where()).explicit_defaults_for_timestamp
+    return context_of(event, traits).explicit_defaults_for_timestamp
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -66,7 +69,7 @@ def test_the_versions_that_log_it(version: tuple[int, int, int], logs: bool) -> 
 def test_a_table_of_mysql_5_6_gets_the_implied_default() -> None:
     traits = SourceTraits(False, False, "+00:00", explicit_defaults=False)
     event = QueryEvent("s", "CREATE TABLE t (id INT PRIMARY KEY, ts TIMESTAMP)")
-    context = logged_context(PlainStatement(event, 4, 4, 5, 1, "", 0, whole=True), traits, Where())
+    context = context_of(event, traits)
     (table,) = evaluate(classify_ddl(event.sql, context), lambda name: None, lambda name: None).values()
     assert table is not None
     assert table.name == TableName("s", "t")

@@ -1,10 +1,13 @@
-"""Row events of a sequence, by which a MariaDB logs that it has taken values, are left out and counted."""
+"""Row events of a sequence, by which a MariaDB logs that it has taken values, are left out."""
 
 from __future__ import annotations
+
+from contextlib import closing
 
 import pytest
 
 from support.log_to_target import Log
+from support.task_runs import newest
 from unshard.errors import SyncError
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
@@ -63,18 +66,14 @@ def test_a_name_that_is_no_sequence_any_more_is_asked_for_again() -> None:
 
 
 @pytest.mark.server
-def test_which_names_are_sequences(schema: str) -> None:
-    with MariadbServer() as source:
-        source.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (a INT)", f"CREATE SEQUENCE {schema}.numbers")
-        source.run(f"CREATE VIEW {schema}.v AS SELECT 1")
-        connection = source.connection()
+def test_which_names_are_sequences(source_server: MariadbServer, schema: str) -> None:
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (a INT)")
+    source_server.run(f"CREATE SEQUENCE {schema}.numbers", f"CREATE VIEW {schema}.v AS SELECT 1")
+    with closing(source_server.connection()) as connection:
         found = [name for name in ("t", "numbers", "v", "none") if is_sequence(connection, TableName(schema, name))]
-        assert found == ["numbers"]
-        ((file, offset, *_),) = source.query(source.position_query)
-        source.query(f"SELECT NEXT VALUE FOR {schema}.numbers")
-        ((file, end, *_),) = source.query(source.position_query)
-        log = Log(source)
-        work = next_work(log, Location(Position(file, offset), ""), Position(file, end), 1 << 20, "s1")
-        assert isinstance(work, TransactionRows)
-        assert work.log_range.tables == {TableName(schema, "numbers")}
-        connection.close()
+    assert found == ["numbers"]
+    begin = newest(source_server)
+    source_server.query(f"SELECT NEXT VALUE FOR {schema}.numbers")
+    work = next_work(Log(source_server), Location(begin, ""), newest(source_server), 1 << 20, "s1")
+    assert isinstance(work, TransactionRows)
+    assert work.log_range.tables == {TableName(schema, "numbers")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from support.schema_tables import names_in
 from unshard.load.checkpoint import LoadTables
 from unshard.load.deferred_keys import DEFERRED_BYTES, DeferredKeys
 from unshard.model.table import TableName
@@ -16,10 +17,10 @@ def test_a_task_s_tables_go_and_no_other_s(target_server: MariadbServer, schema:
         for task in ("t", "t_apply", "T2", "T"):
             MetaTables(schema, task).create(connection)
             LoadTables(schema, task, "s").create(connection)
-        before = tables(target_server, schema)
+        before = names_in(target_server, schema)
         gone = forget_task(connection, schema, "t")
         assert {name.removeprefix("t_") for name in gone} <= set(SUFFIXES)
-        left = tables(target_server, schema)
+        left = names_in(target_server, schema)
         assert left == {name for name in before if name.startswith(("t_apply_apply", "T2_", "T_"))} | {
             name for name in before if name.startswith("t_apply_") and name.removeprefix("t_") not in SUFFIXES
         }
@@ -30,7 +31,7 @@ def test_tasks_whose_names_differ_by_case_have_tables_of_their_own(target_server
     with session(target_server.endpoint, "target") as connection:
         for task in ("Shop", "shop"):
             MetaTables(schema, task).create(connection)
-        every = tables(target_server, schema)
+        every = names_in(target_server, schema)
         assert {name.lower() for name in every} == {name for name in every if name.startswith("shop_")}
         assert len(every) == 2 * len(forget_task(connection, schema, "shop"))
 
@@ -40,7 +41,7 @@ def test_every_table_of_a_task_is_known(target_server: MariadbServer, schema: st
         MetaTables(schema, "t").create(connection)
         LoadTables(schema, "t", "s").create(connection)
         forget_task(connection, schema, "t")
-    assert tables(target_server, schema) == set()
+    assert names_in(target_server, schema) == set()
 
 
 def test_keys_that_a_load_has_left_out_stay_on_record_as_long_as_their_table_is_there(
@@ -58,8 +59,3 @@ def test_keys_that_a_load_has_left_out_stay_on_record_as_long_as_their_table_is_
         assert keys.recorded(connection) == {name}
         rows(connection, f"DROP TABLE {name.quoted}")
         assert forget_task(connection, schema, "t") == ("t_load_key",)
-
-
-def tables(server: MariadbServer, schema: str) -> set[str]:
-    asked = f"SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}'"
-    return {name for (name,) in server.query(asked)}

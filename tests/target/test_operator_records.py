@@ -8,9 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from support.held_commits import HeldCommits
-from support.stopped_threads import Aside
-from support.waiting import wait_until
+from support.held_commits import opened_during_revert
 from unshard.errors import SyncError
 from unshard.model.position import Location, Position
 from unshard.sync.batch.plan import BatchPlan
@@ -23,7 +21,6 @@ from unshard.target.meta import MetaTables
 from unshard.target.operators import Operator, OperatorKind, give, load_operators, revert
 from unshard.target.receipts import Applied
 from unshard.target.recorded import Stopped
-from unshard.testing.hold import stands_still
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -36,7 +33,7 @@ def at(offset: int) -> Location:
 
 @pytest.fixture
 def store(target_server: MariadbServer, schema: str) -> Iterator[CheckpointStore]:
-    """Of a source whose checkpoint is at 4."""
+    """The store of a source whose checkpoint is at 4."""
     found = CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1")
     found.claim()
     found.move(at(4), {})
@@ -62,9 +59,9 @@ def states(connection: Any, store: CheckpointStore) -> list[str]:
     return [one.state for one in load_operators(connection, store.meta, "s1", every=True)]
 
 
-def opened(store: CheckpointStore, *numbers: int, by: tuple[int, ...] | None = None) -> bool:
+def opened(store: CheckpointStore, *numbers: int) -> bool:
     plan = {"kind": "rows", "operators": numbers, "left_out": []} if numbers else {"kind": "rows"}
-    return store.open(at(4), at(100), plan, 1, numbers if by is None else by)
+    return store.open(at(4), at(100), plan, 1, numbers)
 
 
 def stop(store: CheckpointStore) -> None:
@@ -93,15 +90,7 @@ def test_a_batch_that_waits_for_a_command_is_opened_by_what_that_leaves(
     connection: Any, store: CheckpointStore, target_server: MariadbServer
 ) -> None:
     number, _ = skip(connection, store)
-    reverts = Aside(lambda aside: revert(HeldCommits(connection, aside), store.meta, "s1", THERE, "me"))
-    assert reverts.begun.wait(60)
-    outcome: list[bool] = []
-    opens = Aside(lambda _: outcome.append(opened(store, number)))
-    # InnoDB renews this view only where nobody has read it for 0.1 s
-    wait_until(lambda: stands_still(target_server), "the batch waits", every=0.25)
-    reverts.goes_on.set()
-    assert (reverts.join(), opens.join()) == (None, None)
-    assert outcome == [False]
+    assert not opened_during_revert(target_server, connection, store, THERE, lambda: opened(store, number))
 
 
 def test_a_plan_is_stored_anew_by_the_operators_that_are_pending(connection: Any, store: CheckpointStore) -> None:
@@ -134,7 +123,7 @@ def test_one_that_is_in_use_is_not_taken_back(connection: Any, store: Checkpoint
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_one_of_a_batch_that_an_error_has_stopped(begun: bool, connection: Any, store: CheckpointStore) -> None:
-    """What is begun is finished by its plan; what is not is planned again."""
+    """A begun batch is finished by its plan; another one is planned again."""
     number, _ = skip(connection, store)
     assert opened(store, number)
     if begun:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from support.schema_tables import names_in
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.errors import ClusterError
@@ -56,18 +57,14 @@ def times(count: int) -> Callable[[], None]:
     return permit
 
 
-def tables(server: ThrowawayServer, schema: str) -> set[str]:
-    return {str(name) for (name,) in server.query(f"SHOW TABLES FROM {schema}")}
-
-
 def test_records_are_dropped_one_by_one(config: SubtaskConfig, target_server: ThrowawayServer, schema: str) -> None:
-    before = tables(target_server, schema)
+    before = names_in(target_server, schema)
     for steps in (0, 1, 3):
         with pytest.raises(ClusterError, match="CLUSTER-100"):
             forget(config, times(steps))
-        assert len(before) - len(tables(target_server, schema)) == {0: 0, 1: 0, 3: 2}[steps]
+        assert len(before) - len(names_in(target_server, schema)) == {0: 0, 1: 0, 3: 2}[steps]
     forget(config)
-    assert tables(target_server, schema) == {"t_load_table", "made1", "made2"}
+    assert names_in(target_server, schema) == {"t_load_table", "made1", "made2"}
 
 
 def test_tables_are_dropped_one_by_one(config: SubtaskConfig, target_server: ThrowawayServer, schema: str) -> None:
@@ -75,9 +72,9 @@ def test_tables_are_dropped_one_by_one(config: SubtaskConfig, target_server: Thr
     for steps, left in ((0, {"made1", "made2"}), (1, {"made1", "made2"}), (2, {"made2"})):
         with pytest.raises(ClusterError, match="CLUSTER-100"):
             reset([config], False, times(steps))
-        assert tables(target_server, schema) == {"t_load_table", *left}
+        assert names_in(target_server, schema) == {"t_load_table", *left}
     reset([config], False)
-    assert not tables(target_server, schema)
+    assert not names_in(target_server, schema)
 
 
 def test_a_source_leaves_in_permitted_steps(config: SubtaskConfig, target_server: ThrowawayServer, schema: str) -> None:

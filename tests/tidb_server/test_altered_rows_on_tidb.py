@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -74,9 +74,7 @@ FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = 't' ORD
 
 @pytest.fixture
 def followed(source_server: MariadbServer, tidb: TidbServer, schema: str) -> Iterator[OnTidb]:
-    with ExitStack() as stack:
-        found = OnTidb(source_server, tidb, schema, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
-        stack.callback(found.close)
+    with closing(OnTidb(source_server, tidb, schema, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")) as found:
         for connection in (found.source, found.target):
             rows(connection, "SET time_zone = '+00:00', sql_mode = ''")
         yield found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -69,11 +70,17 @@ def test_loaded_rows_have_their_turn_while_changes_keep_coming(
     shop: ValidatedShop, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source that is written faster than the changed keys are looked at always has more of them."""
-    look = Validator._look_first
-    monkeypatch.setattr(Validator, "_look_first", lambda *args: look(*args) or True)
+    look, looks = Validator._look_first, list[bool]()
+
+    def has_more(*args: Any) -> bool:
+        looks.append(look(*args))
+        return True
+
+    monkeypatch.setattr(Validator, "_look_first", has_more)
     shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)", "INSERT INTO {shop}.t VALUES (1, 1), (2, 2)")
     with shop.validating(spark, shop.files(), "UPDATE {shop}.t SET v = 0 WHERE id = 1", at_rest=False) as one:
         assert [error.key for error in one.records.new_errors(1)] == [("1",)]
+    assert looks
 
 
 def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedShop, spark: SparkSession) -> None:

@@ -105,7 +105,7 @@ def go_wrong(run: Run) -> None:
         "DELETE FROM shop.customers WHERE id = 20000011",
     )
     run.do("validation-start", task="shop", mode="full")
-    run.shows("", "4 rows of task", 10 * LAG_SECONDS)  # while the sync lags, each table waits for its turn as long
+    run.shows("", "4 rows of task", 10 * LAG_SECONDS)  # while the sync lags, each table waits so long
     target.run("INSERT INTO shop.customers VALUES (1, 'nobody', NULL, 'Lyon', FALSE)")
     run.shop.servers["berlin"].run("ALTER TABLE shop.orders_1 ADD COLUMN coupon VARCHAR(20)")
     run.shows("locks", "coupon")

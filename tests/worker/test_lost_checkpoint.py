@@ -20,15 +20,19 @@ from unshard.worker.subtask_runner import SubtaskRunner
 
 
 class Target:
-    """What the target has on record; `begun` counts how often the task began at its file's start point."""
+    """A target's record of the task.
+
+    `begun` counts how often it began at its file's start point, `built` how often it was run at all.
+    """
 
     def __init__(self) -> None:
         self.checkpoint: object | None = None
-        self.begun = 0
+        self.begun = self.built = 0
         self.fails = True
 
     def subtask(self, config: SubtaskConfig | None = None) -> Subtask:
         del config
+        self.built += 1
         beginning: Any = SimpleNamespace(
             checkpoint=lambda: self.checkpoint,
             from_meta=lambda relay, stop: "the present end",
@@ -89,8 +93,10 @@ def test_auto_resume_does_not_begin_anew() -> None:
     assert stands(one) == "SYNC-080"
     assert target.begun == 1
     assert one.brief().followed == ""
+    built = target.built
     one.obey(order(2, one.brief()), one.config)
     assert stands(one) == "SYNC-080", "resume-task does not either"
+    assert target.built > built
     assert target.begun == 1
 
 

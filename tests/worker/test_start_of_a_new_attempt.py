@@ -1,4 +1,4 @@
-"""Where a task begins that is begun anew, while the dump of an earlier attempt is still in its folder."""
+"""A task that is begun anew while the dump of an earlier attempt is still in its folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from support.task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
-from unshard.dump.metadata import DumpHeader, write_header
+from unshard.dump.metadata import STATE, DumpHeader, write_header
 from unshard.errors import LoadError, RelayError
 from unshard.load.checkpoint import LoadTables
 from unshard.model.position import Location, Position
@@ -33,8 +33,7 @@ def start(source_server: MariadbServer, target_server: MariadbServer, schema: st
     (config,) = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
     found = beginning_of(config.model_copy(update={"attempt": "first"}))
     header = DumpHeader("run", "s1", "lock-free", {}, BEGIN, (), {}, 0, "now", finished=True, attempt="first")
-    found.dump_directory.mkdir(parents=True)
-    (found.dump_directory / ".unshard").mkdir()
+    (found.dump_directory / STATE).mkdir(parents=True)
     write_header(found.dump_directory, header)
     return found
 
