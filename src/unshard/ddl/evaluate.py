@@ -60,14 +60,20 @@ def server_dialect(*, mariadb: bool, version: Sequence[int]) -> Dialect:
     return Dialect.MYSQL if tuple(version) >= (8,) else Dialect.MYSQL_5
 
 
-def surroundings(context: Context, create_schema: str | None, dialect: Dialect | None = None) -> Surroundings:
-    """Return the settings of the session and of the schema (its SHOW CREATE DATABASE) that a structure depends on."""
+def surroundings(
+    context: Context, create_schema: str | None, dialect: Dialect | None = None, *, in_utc: bool = False
+) -> Surroundings:
+    """Return the settings of the session and of the schema (its SHOW CREATE DATABASE) that a structure depends on.
+
+    `in_utc`: constants of TIMESTAMP columns are brought from the session's time zone to UTC.
+    """
     dialect = dialect or dialect_of(context)
     defaults = {}
     for number in context.default_collations:
         name = collation_of(number)
         defaults[charset_of(name)] = name
-    around = Surroundings(dialect, "", defaults, context.explicit_defaults_for_timestamp is not False)
+    explicit, zone = context.explicit_defaults_for_timestamp is not False, context.time_zone if in_utc else ""
+    around = Surroundings(dialect, "", defaults, explicit, time_zone=zone)
     return replace(around, collation=_schema_collation(context, create_schema, around))
 
 
@@ -136,7 +142,7 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
         raise NotUnderstoodError(f"the structure of {name} is not known")
     if {"EXCHANGE"} & ddl.actions:
         return {}
-    around = replace(surroundings(ddl.context, schema_of(name.schema), dialect), time_zone=ddl.context.time_zone)
+    around = surroundings(ddl.context, schema_of(name.schema), dialect, in_utc=True)
     behind = altered(definition_of(table, dialect), operations(ddl), name.table, around)
     pairs = renames(ddl)
     if not pairs:
@@ -193,7 +199,7 @@ def _created(ddl: Ddl, dialect: Dialect, table_of: TableOf, schema_of: SchemaOf)
             raise NotUnderstoodError(f"the structure of {ddl.like} is not known")
         made = replace(definition_of(model, dialect), foreign_keys=())
         return {name: to_table(_with_own_names(made, ddl.like, name), name, dialect)}
-    around = replace(surroundings(ddl.context, schema_of(name.schema), dialect), time_zone=ddl.context.time_zone)
+    around = surroundings(ddl.context, schema_of(name.schema), dialect, in_utc=True)
     return {name: to_table(complete_table(created_definition(ddl), name.table, around), name, dialect)}
 
 

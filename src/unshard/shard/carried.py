@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unshard.schema.definition import KeyDefinition, TableDefinition
+from unshard.shard.join import without_columns_and_keys
 
 
 def carried(own: TableDefinition, before: TableDefinition, after: TableDefinition) -> TableDefinition:
@@ -22,13 +23,14 @@ def carried(own: TableDefinition, before: TableDefinition, after: TableDefinitio
     columns = []
     for column in after.columns:
         was, there = before.column(column.name), own.column(column.name)
-        kept = there if was is None or was == column or there is None else column
-        found = column if was is None else kept
-        columns += [found] if found is not None else []
+        if was is None or (was != column and there is not None):
+            columns.append(column)
+        elif there is not None:
+            columns.append(there)
     columns += [one for one in own.columns if not _has_column(before, after, one.name)]
     keys = [key for key in after.keys if _key(before, key.name) != _key(after, key.name)]
     keys += [key for key in own.keys if _key(before, key.name) == _key(after, key.name)]
-    base = own if _rest(before) == _rest(after) else after
+    base = own if without_columns_and_keys(before) == without_columns_and_keys(after) else after
     return replace(base, columns=tuple(columns), keys=tuple(keys))
 
 
@@ -39,7 +41,3 @@ def _has_column(before: TableDefinition, after: TableDefinition, name: str) -> b
 def _key(table: TableDefinition, name: str) -> KeyDefinition | None:
     key = table.key(name)
     return replace(key, generated=False) if key is not None else None
-
-
-def _rest(table: TableDefinition) -> TableDefinition:
-    return replace(table, columns=(), keys=(), counter="")

@@ -268,6 +268,11 @@ def _certain(column: ColumnDefinition, there: ColumnDefinition | None) -> Column
     return replace(column, default=there.default if there is not None and same else None)
 
 
+def without_columns_and_keys(table: TableDefinition) -> TableDefinition:
+    """Return the rest of a table: its options, constraints and partitions, without its counter."""
+    return replace(table, columns=(), keys=(), counter="")
+
+
 def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:
     """Return the keys that refuse no row, by name in lower case."""
     return {key.name.lower(): replace(key, generated=False) for key in table.keys if key.kind is KeyKind.PLAIN}

@@ -29,7 +29,15 @@ from unshard.schema.operations import (
     SetDefault,
     SetOptions,
 )
-from unshard.shard.join import IncompatibleError, are_equal_keys, fill_of, joined_column, plain_keys, takes_alike
+from unshard.shard.join import (
+    IncompatibleError,
+    are_equal_keys,
+    fill_of,
+    joined_column,
+    plain_keys,
+    takes_alike,
+    without_columns_and_keys,
+)
 from unshard.shard.shown_text import uncertain_part
 
 _OF_WIDTH = frozenset({"bit", "datetime", "time", "timestamp"})
@@ -155,7 +163,7 @@ def _rest(before: TableDefinition, after: TableDefinition) -> str:
 
     def rest(table: TableDefinition) -> TableDefinition:
         kept = tuple(replace(key, generated=False) for key in table.keys if key.kind is not KeyKind.PLAIN)
-        return replace(table, columns=(), keys=tuple(sorted(kept, key=lambda key: key.name.lower())), counter="")
+        return replace(without_columns_and_keys(table), keys=tuple(sorted(kept, key=lambda key: key.name.lower())))
 
     if rest(before) != rest(after):
         return "it changes unique keys, constraints, partitions or options"

@@ -66,7 +66,7 @@ class OptimisticStatements(ShardedStatements):
         where = Where(groups.store.source, str(table), str(work.begin))
         target, shard = groups.rules.route(table), ShardId(groups.store.source, table)
         if copied is not None:
-            return self._copied(target, shard, [one.ddl.text for one in met.statements])
+            return self._record_copied(target, shard, [one.ddl.text for one in met.statements])
         group = groups.keeper.group(target)
         groups.refuse_connected(target, work.begin)
         before = groups.structure(table)
@@ -83,7 +83,7 @@ class OptimisticStatements(ShardedStatements):
         groups.look_now()
         return groups.put(group.hold(table, item))
 
-    def _copied(self, target: TableName, shard: ShardId, ddls: Sequence[str]) -> Also:
+    def _record_copied(self, target: TableName, shard: ShardId, ddls: Sequence[str]) -> Also:
         save, meta = self._merged_groups.put(), self._merged_groups.store.meta
 
         def write(cursor: Any) -> None:
