@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.dump.plan import Listed, TableChunk, resolve, shares, split
+from unshard.dump import plan
+from unshard.dump.plan import Listed, TableChunk, resolve, shares, snapshot_groups, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
@@ -64,6 +65,26 @@ def test_shares_are_fair_and_never_empty() -> None:
     assert sorted(item for share in dealt for item in share) == ["a", "b", "c", "d"]
     assert len(shares(["a"], [1], 8)) == 1
     assert shares([], [], 4) == []
+
+
+NAMES = [TableName("s", f"t{number:03}") for number in range(300)]
+
+
+@pytest.mark.parametrize(("count", "most"), [(0, 0), (1, 1), (15, 1), (16, 2), (80, 10), (300, 32)])
+def test_small_tables_have_a_snapshot_together(count: int, most: int) -> None:
+    groups = snapshot_groups(NAMES[:count], dict.fromkeys(NAMES, 16 << 10))
+    assert [name for group in groups for name in group] == NAMES[:count]
+    assert max(map(len, groups), default=0) == most
+    assert len(groups) >= min(count, 8)
+
+
+def test_a_group_is_small() -> None:
+    sizes = {NAMES[0]: 3 << 20, NAMES[1]: 1 << 20, NAMES[2]: 1, NAMES[3]: 5 << 20, NAMES[4]: 5 << 20}
+    first, second, third, fourth, fifth, *_ = snapshot_groups(NAMES, sizes)
+    assert (first, second) == (tuple(NAMES[:2]), (NAMES[2],))
+    assert (third, fourth) == ((NAMES[3],), (NAMES[4],))
+    assert fifth == tuple(NAMES[5:37])
+    assert plan._SNAPSHOT_BYTES == 4 << 20
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Dumps without a lock: each table from a snapshot of its own, whose binlog location is in the table's record."""
+"""Dumps without a lock: tables from several snapshots. The binlog location of a table's snapshot is in its record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from unshard.source.snapshot import ask, next_counter, open_reader, snapshots_ap
 
 _CHANGED_SINCE_SNAPSHOT = 1412
 _LOCK_WAIT = 1205
-_DDL_WAIT_SECONDS = 1
+_DDL_WAIT = "SET STATEMENT lock_wait_timeout = 1 FOR "
+"""Begins a statement that waits for a DDL for a second at most."""
 _VIEW_OF_NOTHING = 1356
 _SEQUENCE = re.compile(r"\n\) ENGINE=\w+ SEQUENCE=1")
 _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
@@ -40,14 +41,14 @@ _ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 class TableWork:
     """The tables that one Spark task dumps, one after another, into the run's folder.
 
-    `together`: all of them from one snapshot. `where` is a condition on the rows, "" for none. `readers` is how many
-    connections read a table side by side.
+    Those of a group have one snapshot; unless `together`, only if no DDL comes between. `where` is a condition on the
+    rows, "" for none. `readers` is how many connections read a table side by side.
     """
 
     endpoint: Endpoint
     directory: Path
     run: str
-    tables: tuple[TableName, ...]
+    groups: tuple[tuple[TableName, ...], ...]
     where: str
     limits: FileLimits
     together: bool = False
@@ -62,19 +63,46 @@ def dump_tables(payload: bytes) -> bytes:
     work: TableWork = pickle.loads(payload)
     readers = _Readers(work.endpoint, work.readers)
     try:
-        groups = [work.tables] if work.together else [(table,) for table in work.tables]
-        return enclose(lambda: sum(_dump_group(work, names, readers) for names in groups))
+        return enclose(lambda: sum(_dump_group(work, names, readers) for names in work.groups))
     finally:
         readers.close()
 
 
 def _dump_group(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> int:
-    if any(read_record(work.directory, work.run, name) is None for name in names):
-        records = retrying(lambda: readers.with_all(partial(_snapshot_tables, work, names)), _again)
-        for record in records:
-            if not write_record(work.directory, work.run, record):
-                remove_parts(parts_folder(work.directory, work.run), record.files)
+    left = tuple(name for name in names if read_record(work.directory, work.run, name) is None)
+    if work.together:
+        if left:
+            _dump_one(work, names, readers)
+    elif len(left) > 1:
+        _dump_apart_from_ddl(work, left, readers)
+    elif left:
+        _dump_one(work, left, readers)
     return len(names)
+
+
+def _dump_apart_from_ddl(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
+    """Dump several tables from one snapshot; each from its own where a DDL on one of them, or a failure, prevents it.
+
+    Else a DDL on one table would hold up the others, and the tables that are held then would hold up other DDLs.
+    """
+    try:
+        _write(work, readers.with_all(partial(_snapshot_tables, work, names, wait=_DDL_WAIT)))
+    except UnshardError as error:
+        if not _again(error):
+            raise
+        for name in names:
+            _dump_one(work, (name,), readers)
+
+
+def _dump_one(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
+    """Dump tables from one snapshot, which is taken again after a DDL and after failures that pass."""
+    _write(work, retrying(lambda: readers.with_all(partial(_snapshot_tables, work, names)), _again))
+
+
+def _write(work: TableWork, records: Sequence[Record]) -> None:
+    for record in records:
+        if not write_record(work.directory, work.run, record):
+            remove_parts(parts_folder(work.directory, work.run), record.files)
 
 
 def _again(error: Exception) -> bool:
@@ -122,9 +150,9 @@ class _Readers:
 
 
 def _snapshot_tables(
-    work: TableWork, names: tuple[TableName, ...], plain: Any, bulks: tuple[Any, ...]
+    work: TableWork, names: tuple[TableName, ...], plain: Any, bulks: tuple[Any, ...], wait: str = ""
 ) -> tuple[Record, ...]:
-    tables, location, same = _open_snapshot(plain, bulks, names)
+    tables, location, same = _open_snapshot(plain, bulks, names, wait)
     records, parts = [], parts_folder(work.directory, work.run)
     for table in tables:
         if table.is_absent:
@@ -143,7 +171,7 @@ def _snapshot_tables(
 
 
 def _open_snapshot(
-    plain: Any, bulks: tuple[Any, ...], names: tuple[TableName, ...]
+    plain: Any, bulks: tuple[Any, ...], names: tuple[TableName, ...], wait: str = ""
 ) -> tuple[list[Table], Location, int]:
     """Start a snapshot on `bulks`; return the tables' structures in it, its location, and how many of `bulks` have it.
 
@@ -152,15 +180,17 @@ def _open_snapshot(
     a snapshot reads what has the name now, and a table that has got the name since then may have the same structure. A
     DDL that waits between the two lets them wait too, and they give up. A name without a table is returned as absent,
     which is a valid structure: the log has its DROP or RENAME. So is the name of a view or of a sequence, which a
-    statement of the log may have named. Raises DumpError DUMP-001 for a table that has no
-    snapshots, DUMP-010 when a table was changed just now, DUMP-011 when XA transactions are committed all the time.
+    statement of the log may have named. `wait`: how long `plain` waits for a DDL, as `touch` takes it.
+
+    Raises DumpError DUMP-001 for a table that has no snapshots, DUMP-010 when a table was changed just now, DUMP-011
+    when XA transactions are committed all the time.
     """
     ask(plain, "START TRANSACTION")
-    there = [touch(plain, name) for name in names]
+    there = [_is_there(plain, name, wait) for name in names]
     location, same = snapshots_apart_from_xa(bulks, plain)
     for bulk in bulks[:same]:
         for name, was_there in zip(names, there, strict=True):
-            if _is_there_still(bulk, name) != was_there:
+            if _is_there(bulk, name, _DDL_WAIT) != was_there:
                 raise DumpError("DUMP-010", Where(table=str(name)))
     ask(plain, "COMMIT")
     found = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
@@ -172,12 +202,12 @@ def _open_snapshot(
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location, same
 
 
-def _is_there_still(bulk: Any, name: TableName) -> bool:
-    """Touch a table that `plain` has touched. Raises DumpError DUMP-010 where a DDL waits for `plain`."""
+def _is_there(connection: Any, name: TableName, wait: str) -> bool:
+    """Touch a table. Raises DumpError DUMP-010 where a DDL keeps it for longer than `wait` allows."""
     try:
-        return touch(bulk, name, f"SET STATEMENT lock_wait_timeout = {_DDL_WAIT_SECONDS} FOR ")
+        return touch(connection, name, wait)
     except MySQLdb.Error as error:
-        if error.args[0] != _LOCK_WAIT:
+        if not wait or error.args[0] != _LOCK_WAIT:
             raise
         raise DumpError("DUMP-010", Where(table=str(name)), cause=str(error.args[-1])) from error
 

@@ -1,9 +1,9 @@
-"""The plan of a dump: tables with their size, the consistency, key ranges, shares of equal weight."""
+"""The plan of a dump: tables with their size, the consistency, key ranges, shares of equal weight, snapshots."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -18,6 +18,9 @@ Item = TypeVar("Item")
 TRANSACTIONAL = "innodb"
 _MOST_CHUNKS = 10_000
 _LARGE = 32 << 20
+_SNAPSHOT_BYTES = 4 << 20
+_SNAPSHOT_TABLES = 32
+_SNAPSHOTS = 8
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _BYTES = frozenset({"binary", "varbinary"})
 _PLAIN = frozenset({"decimal", "year"})
@@ -97,6 +100,27 @@ def readers_of(tables: Sequence[Listed], threads: int) -> dict[TableName, int]:
     total = sum(table.size for table in tables)
     found = {table.name: threads * table.size // total for table in tables if table.size >= _LARGE}
     return {name: readers for name, readers in found.items() if readers > 1}
+
+
+def snapshot_groups(tables: Sequence[TableName], sizes: Mapping[TableName, int]) -> list[tuple[TableName, ...]]:
+    """Cut the tables that one task dumps into groups, each of which has one snapshot; the order stays.
+
+    A snapshot costs more than the rows of a small table, and it delays a DDL on its tables until the last one is read.
+    So a group has at most `_SNAPSHOT_BYTES`, or is one table, and there are at least `_SNAPSHOTS` groups where there
+    are that many tables. A table without a size counts as empty.
+    """
+    most = min(_SNAPSHOT_TABLES, max(1, len(tables) // _SNAPSHOTS))
+    groups: list[tuple[TableName, ...]] = []
+    size = 0
+    for name in tables:
+        more = sizes.get(name, 0)
+        if groups and len(groups[-1]) < most and size + more <= _SNAPSHOT_BYTES:
+            groups[-1] = (*groups[-1], name)
+            size += more
+        else:
+            groups.append((name,))
+            size = more
+    return groups
 
 
 def key_ranges(connection: Any, table: Table, count: int) -> list[str]:

@@ -34,7 +34,7 @@ from unshard.dump.metadata import (
     write_header,
     write_record,
 )
-from unshard.dump.plan import Listed, TableChunk, readers_of, shares, split, whole
+from unshard.dump.plan import Listed, TableChunk, readers_of, shares, snapshot_groups, split, whole
 from unshard.dump.progress import table_progress
 from unshard.dump.settings import DumpSettings
 from unshard.dump.write import remove_parts
@@ -192,7 +192,7 @@ class DumpUnit:
             raise _lost(error) from error
 
     def _dump_lock_free(self, header: DumpHeader, listed: Sequence[Listed], crossed: Crossed) -> DumpHeader | None:
-        """Dump each table from its own snapshot, then again, from one snapshot, the tables that a statement crosses.
+        """Dump the tables from several snapshots, then again, from one snapshot, the tables that a statement crosses.
 
         Tables that cascading foreign keys connect have one snapshot: MariaDB does not log the rows that a cascade
         changes. A DELETE of a parent row that lies between the snapshots of two such tables would be run in the target
@@ -214,11 +214,11 @@ class DumpUnit:
             logger("dump", source=self._source).info("a statement crosses snapshots: copied again together", **words)
             header = self._with_tables(header, together)
             self._forget(header, together)
-            self._dump_works([self._work(header, sorted(together), together=True)])
+            self._dump_works([self._work(header, [sorted(together)], together=True)])
         return None if names is None else header
 
     def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
-        """Dump the tables that have no record, each from its own snapshot; of large ones several ranges at a time."""
+        """Dump the tables that have no record: large ones by several ranges, small ones several from a snapshot."""
         done, sizes = read_records(self._directory, header), {table.name: table.size for table in listed}
         families = {
             family
@@ -228,12 +228,12 @@ class DumpUnit:
         self._forget(header, done.keys() & frozenset().union(*families))
         apart = set(header.tables).difference(done, *families)
         readers = readers_of([table for table in listed if table.name in apart], self._settings.threads)
-        works = [self._work(header, sorted(family), together=True) for family in families]
-        works += [self._work(header, (name,), readers=count) for name, count in readers.items()]
+        works = [self._work(header, [sorted(family)], together=True) for family in families]
+        works += [self._work(header, [(name,)], readers=count) for name, count in readers.items()]
         others = sorted(apart.difference(readers))
         threads = max(1, self._settings.threads - sum(readers.values()))
         dealt = shares(others, [sizes.get(name, 0) for name in others], threads)
-        self._dump_works(works + [self._work(header, names) for names in dealt])
+        self._dump_works(works + [self._work(header, snapshot_groups(names, sizes)) for names in dealt])
 
     def _families(self, header: DumpHeader) -> set[frozenset[TableName]]:
         """Return the tables of the dump that cascading foreign keys connect, several at a time."""
@@ -262,10 +262,11 @@ class DumpUnit:
         self._finished = FinishedFiles()
 
     def _work(
-        self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False, readers: int = 1
+        self, header: DumpHeader, groups: Sequence[Sequence[TableName]], *, together: bool = False, readers: int = 1
     ) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
-        return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together, readers)
+        named = tuple(map(tuple, groups))
+        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, together, readers)
 
     def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):

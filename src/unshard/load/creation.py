@@ -57,12 +57,17 @@ _WRITTEN = Dialect.MARIADB
 class Creation(Protocol):
     """The creation of schemas and tables on one kind of target.
 
-    `at_once` is the number of statements that are best run at a time.
+    `at_once` is the number of tables that are best created at a time, `connected_at_once` the same of those that
+    foreign keys connect.
     """
 
     @property
     def at_once(self) -> int:
-        """Number of statements that are best run at a time."""
+        """Number of tables that are best created at a time."""
+
+    @property
+    def connected_at_once(self) -> int:
+        """Number of tables in foreign keys that are best created at a time."""
 
     def database(self, statement: str, name: str) -> str:
         """Return the source's CREATE DATABASE for another name, with IF NOT EXISTS."""
@@ -93,7 +98,9 @@ class AsWritten:
 
     scratch_schema: str
     source: str
-    at_once: int = 1
+    at_once: int = 4
+    connected_at_once: int = 1
+    """CREATE TABLE also locks the tables that it refers to, so several at a time may be a deadlock."""
 
     def database(self, statement: str, name: str) -> str:
         """As `Creation`."""
@@ -129,6 +136,7 @@ class ForTidb:
     words: TidbWords
     source: str
     at_once: int = 8
+    connected_at_once: int = 8
 
     def database(self, statement: str, name: str) -> str:
         """As `Creation`, with the charset's collation that TiDB has."""

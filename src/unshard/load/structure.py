@@ -133,7 +133,15 @@ def prepare(
         connected = in_foreign_keys({one.table.name: one.table.create_sql for one in planned})
         earlier = deferred.recorded(connection) if deferred is not None else frozenset()
         defer = partial(_defer, deferred, earlier, connected) if deferred is not None else None
-        make = partial(_make_tables, open_session, structures=structures, rules=rules, creation=creation, defer=defer)
+        make = partial(
+            _make_tables,
+            open_session,
+            structures=structures,
+            connected=connected,
+            rules=rules,
+            creation=creation,
+            defer=defer,
+        )
         known = make(planned, there_before=_listed(connection, planned), records=records)
         shared = frozenset(copied.joined) | copied.ahead
 
@@ -205,6 +213,7 @@ def _make_tables(
     *,
     there_before: Collection[TableName],
     structures: Mapping[TableName, Table],
+    connected: Collection[TableName],
     rules: LoadRules,
     creation: Creation,
     records: FilledTables,
@@ -212,8 +221,8 @@ def _make_tables(
 ) -> dict[TableName, Table | None]:
     """Create the missing tables, several at once; return by name the tables that the target then has.
 
-    `there_before`: those that exist, by their names. `defer` is called for a table that was just created, with all that
-    is loaded into it.
+    `there_before`: those that exist, by their names. `connected`: the source's tables in foreign keys. `defer` is
+    called for a table that was just created, with all that is loaded into it.
     """
     groups: dict[TableName, list[_Planned]] = {}
     for one in planned:
@@ -236,7 +245,11 @@ def _make_tables(
             there = read_table(connection, target)
         return there
 
-    return dict(zip(groups, each(open_session, make, list(groups), creation.at_once), strict=True))
+    in_keys = [target for target, group in groups.items() if any(one.table.name in connected for one in group)]
+    others = [target for target in groups if target not in set(in_keys)]
+    made = each(open_session, make, in_keys, creation.connected_at_once)
+    made += each(open_session, make, others, creation.at_once)
+    return dict(zip((*in_keys, *others), made, strict=True))
 
 
 def _defer(
