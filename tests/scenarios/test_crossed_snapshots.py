@@ -68,6 +68,36 @@ def test_the_copy_ends_with_what_the_source_has(
 @pytest.mark.parametrize(
     "script",
     [
+        CROSSING["names change hands twice"],
+        CROSSING["a table gets a copied one's name"],
+        CROSSING["several are dropped"],
+        CROSSING["one is made like another"],
+        "RENAME TABLE {s}.a TO {s}.x, {s}.aa1 TO {s}.a, {s}.x TO {s}.aa1; INSERT INTO {s}.aa1 VALUES (77, 'a')",
+        "RENAME TABLE {s}.zz1 TO {s}.x, {s}.zz2 TO {s}.zz1, {s}.x TO {s}.zz2; INSERT INTO {s}.zz1 VALUES (77, 'z')",
+        "RENAME TABLE {s}.l1 TO {s}.x, {s}.n1 TO {s}.l1, {s}.x TO {s}.n1; INSERT INTO {s}.l1 VALUES (77, 'l')",
+    ],
+)
+def test_small_tables_have_snapshots_together(
+    script: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """The statements cross two groups, or are behind one, before one, or in the one of the table that is waited for."""
+    names = [f"{letters}{number}" for letters in ("aa", "l", "n", "zz") for number in range(12)] + ["a", "m", "z"]
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        *(f"CREATE TABLE {schema}.{name} {COLUMNS}" for name in names),
+        *(f"INSERT INTO {schema}.{name} VALUES (1, '{name}'), (2, '{name}')" for name in names),
+    )
+    copied_meanwhile(script, spark, source_server, target_server, (schema,), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
         "ALTER TABLE {s}.b MODIFY v TEXT",
         "ALTER TABLE {s}.b ADD COLUMN w INT DEFAULT 7; ALTER TABLE {s}.b DROP COLUMN v",
         "RENAME TABLE {s}.b TO {s}.c",
