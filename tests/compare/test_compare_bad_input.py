@@ -90,6 +90,7 @@ def test_a_source_that_is_gone_leaves_the_tables_of_the_others(files: TaskFiles,
     assert outcome.exit_code == 1
 
 
+@pytest.mark.scenarios
 def test_a_source_table_that_the_account_may_not_read(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     user = account(files.sources["s1"], schema, "own_1")
     rewrite(files.folder / "s1.yaml", "user: root", f"user: {user}")
@@ -104,6 +105,7 @@ def test_a_source_table_that_the_account_may_not_read(files: TaskFiles, spark: S
     }
 
 
+@pytest.mark.scenarios
 def test_a_target_table_that_the_account_may_not_read(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     user = account(files.target, schema, "own_1", "t")
     files.target.run(f"GRANT ALL ON `{files.meta}`.* TO {user}@'%'")
@@ -119,6 +121,7 @@ def test_a_target_table_that_the_account_may_not_read(files: TaskFiles, spark: S
     assert next(one for one in outcome.tables if one.name.table == "own_2").verdict is CompareVerdict.UNKNOWN
 
 
+@pytest.mark.scenarios
 def test_no_key_no_table_and_other_columns(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     files.target.run(
         f"USE {schema}",

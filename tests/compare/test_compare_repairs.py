@@ -118,6 +118,7 @@ def test_the_target_is_equal_afterwards(files: TaskFiles, spark: SparkSession) -
     assert compared(files, spark).exit_code == 0
 
 
+@pytest.mark.scenarios
 def test_a_task_that_is_stopped_and_has_all(files: TaskFiles, spark: SparkSession) -> None:
     with TaskRun(files, spark) as run:
         run.catch_up()
@@ -126,6 +127,7 @@ def test_a_task_that_is_stopped_and_has_all(files: TaskFiles, spark: SparkSessio
     assert (counts(before), after.exit_code) == (PLANTED, 0), after.notes
 
 
+@pytest.mark.scenarios
 def test_a_task_that_is_stopped_and_has_not_all_is_left_alone(files: TaskFiles, spark: SparkSession) -> None:
     (schema,) = files.schemas
     with TaskRun(files, spark) as run:
@@ -145,6 +147,7 @@ def test_a_task_that_is_stopped_and_has_not_all_is_left_alone(files: TaskFiles, 
         assert repaired(files, spark)[1].exit_code == 0
 
 
+@pytest.mark.scenarios
 def test_writers_that_never_rest(files: TaskFiles, spark: SparkSession) -> None:
     """Also of the very rows that differ: each of their values is the source's last one at the end."""
     (schema,) = files.schemas
@@ -191,6 +194,7 @@ def test_writers_that_never_rest(files: TaskFiles, spark: SparkSession) -> None:
         assert found.exit_code == 0, (after.notes, found.notes)
 
 
+@pytest.mark.scenarios
 def test_a_row_that_the_target_refuses_is_told_and_the_others_are_repaired(
     files: TaskFiles, spark: SparkSession
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_row_that_the_target_refuses_is_told_and_the_others_are_repaired(
         assert any("refuses row 103: 1644: not this one" in note for note in after.notes), after.notes
 
 
+@pytest.mark.scenarios
 def test_a_value_that_the_target_would_cut_is_refused(files: TaskFiles, spark: SparkSession) -> None:
     """Also beside the number 0 of an ENUM, for which the session is not strict."""
     (schema,), source = files.schemas, files.sources["s1"]
@@ -227,6 +232,7 @@ def test_a_value_that_the_target_would_cut_is_refused(files: TaskFiles, spark: S
     assert files.target.query(f"SELECT e FROM {schema}.t WHERE id = 102") == [("a",)]
 
 
+@pytest.mark.scenarios
 def test_what_is_typed(files: TaskFiles, spark: SparkSession) -> None:
     with TaskRun(files, spark) as run:
         run.catch_up()
@@ -252,6 +258,7 @@ def test_what_is_typed(files: TaskFiles, spark: SparkSession) -> None:
     assert "are equal" in done.stdout
 
 
+@pytest.mark.scenarios
 def test_a_commit_whose_answer_is_lost_is_not_done_again(
     files: TaskFiles, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +284,7 @@ def test_a_commit_whose_answer_is_lost_is_not_done_again(
         assert not any("in another state" in note for note in after.notes), after.notes
 
 
+@pytest.mark.scenarios
 def test_a_task_that_delivers_at_least_once_is_left_alone(files: TaskFiles, spark: SparkSession) -> None:
     files = replace(files, keys={**files.keys, "delivery": "at-least-once"}).write()
     with TaskRun(files, spark) as run:
@@ -287,6 +295,7 @@ def test_a_task_that_delivers_at_least_once_is_left_alone(files: TaskFiles, spar
         assert "COMPARE-013" in "\n".join(after.notes)
 
 
+@pytest.mark.scenarios
 def test_a_task_that_only_copies(files: TaskFiles, spark: SparkSession) -> None:
     """Nothing else writes to the target once its copy is done."""
     files = replace(files, keys={**files.keys, "task-mode": "full"}).write()
@@ -302,6 +311,7 @@ def test_a_task_that_only_copies(files: TaskFiles, spark: SparkSession) -> None:
     assert after.exit_code == 0, after.notes
 
 
+@pytest.mark.scenarios
 def test_nothing_is_repaired_while_a_ddl_of_merged_tables_waits(files: TaskFiles, spark: SparkSession) -> None:
     """The row that is missing has a change that waits behind the DDL: it must not be written twice."""
     (schema,) = files.schemas

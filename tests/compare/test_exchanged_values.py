@@ -43,6 +43,7 @@ EXTRA = (
     "INSERT INTO t (id, u, n) VALUES (1, 'a', 1), (2, 'b', 2)",
     "INSERT INTO t (id, u, n) VALUES (1, 'b', 2), (2, 'x', NULL), (9, 'a', 1)",
 )
+WAYS = ["command", pytest.param("file", marks=pytest.mark.scenarios)]
 
 
 def tables(files: TaskFiles, rows: Sequence[str], columns: str = COLUMNS, *, more: str = "") -> None:
@@ -62,7 +63,7 @@ def mended(files: TaskFiles, way: str, limit: int = 100) -> ComparisonOutcome:
     return repaired(files, compared(files, None, limit=limit), limit=limit)
 
 
-@pytest.mark.parametrize("way", ["command", "file"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "rows",
     [SWAPPED, CYCLE, BY_TWO_KEYS, CHAIN, MISSING, EXTRA],
@@ -77,7 +78,7 @@ def test_the_target_is_equal_afterwards(files: TaskFiles, way: str, rows: Sequen
     assert after.exit_code == 0, after.notes
 
 
-@pytest.mark.parametrize("way", ["command", "file"])
+@pytest.mark.parametrize("way", WAYS)
 def test_more_rows_than_a_transaction_has(files: TaskFiles, way: str) -> None:
     """A long chain, whose last row frees the value of the one before, and rows that hold each other's far apart."""
     (schema,) = files.schemas
@@ -92,7 +93,7 @@ def test_more_rows_than_a_transaction_has(files: TaskFiles, way: str) -> None:
     assert after.exit_code == 0, after.notes
 
 
-@pytest.mark.parametrize("way", ["command", "file"])
+@pytest.mark.parametrize("way", WAYS)
 def test_columns_of_the_target_alone_keep_their_values(files: TaskFiles, way: str) -> None:
     tables(files, SWAPPED, more=", own VARCHAR(20) DEFAULT 'none', g INT AS (n + 1)")
     (schema,) = files.schemas
@@ -168,7 +169,7 @@ def test_no_row_is_lost_where_the_target_refuses_one(files: TaskFiles) -> None:
     assert any("refuses row 2: 1644: not this one" in note for note in after.notes), after.notes
 
 
-@pytest.mark.parametrize("way", ["command", "file"])
+@pytest.mark.parametrize("way", WAYS)
 def test_no_row_is_lost_in_a_table_without_transactions(files: TaskFiles, way: str) -> None:
     tables(files, SWAPPED)
     (schema,) = files.schemas

@@ -44,7 +44,7 @@ def server_of(files: TaskFiles, side: str) -> ThrowawayServer:
 
 @pytest.mark.server
 @pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("chunk_rows", [0, 1])
+@pytest.mark.parametrize("chunk_rows", [0, pytest.param(1, marks=pytest.mark.scenarios)])
 def test_a_wait_is_told_and_the_comparison_goes_on_once_the_lock_is_gone(
     files: TaskFiles, side: str, chunk_rows: int
 ) -> None:
@@ -72,7 +72,7 @@ def test_a_wait_is_told_and_the_comparison_goes_on_once_the_lock_is_gone(
 
 @pytest.mark.server
 @pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("chunk_rows", [0, 1])
+@pytest.mark.parametrize("chunk_rows", [0, pytest.param(1, marks=pytest.mark.scenarios)])
 def test_a_lock_that_stays_is_an_error_of_its_table(
     files: TaskFiles, side: str, chunk_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def dump(server: MariadbServer, schema: str, folder: Path, consistency: str, lar
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("consistency", ["auto", "flush"])
+@pytest.mark.parametrize("consistency", ["auto", pytest.param("flush", marks=pytest.mark.faults)])
 def test_a_full_disk(consistency: str, source_server: MariadbServer, schema: str, tmp_path: Path) -> None:
     columns = ", ".join(f"a_column_with_a_long_name_{number} INT" for number in range(50))
     source_server.run(

@@ -38,7 +38,9 @@ def row(number: int, charset: str, code: str) -> str:
     return f"({number}, {', '.join([text] * (len(KINDS) + 1))}, 'k{number}')"
 
 
-@pytest.mark.parametrize("mode", ["compact", "one by one", "sql"])
+@pytest.mark.parametrize(
+    "mode", ["compact", *(pytest.param(mode, marks=pytest.mark.scenarios) for mode in ("one by one", "sql"))]
+)
 @pytest.mark.parametrize("charset", CODES)
 def test_copied_and_followed(
     charset: str,

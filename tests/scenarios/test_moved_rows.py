@@ -107,6 +107,7 @@ def test_a_row_that_came_and_went_while_its_shard_was_held(
 
 
 @pytest.mark.parametrize(("mode", "first"), [("at-least-once", "INSERT"), ("safe-mode", "DELETE")])
+@pytest.mark.scenarios
 def test_a_row_that_was_there_before(mode: str, first: str, shards: Shards, spark: SparkSession) -> None:
     """Its new row is written over the old one, which waits to be deleted; across a stop of the task too."""
     MODES[mode](shards)
@@ -187,6 +188,7 @@ def test_rows_that_move_between_two_shards_that_both_wait(
 
 
 @pytest.mark.parametrize("mode", ["exactly-once", "at-least-once"])
+@pytest.mark.scenarios
 def test_a_row_that_goes_to_a_held_shard_and_comes_back(mode: str, shards: Shards, spark: SparkSession) -> None:
     if mode in MODES:
         MODES[mode](shards)
@@ -202,6 +204,7 @@ def test_a_row_that_goes_to_a_held_shard_and_comes_back(mode: str, shards: Shard
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_the_task_stops_at_the_new_shard_and_gets_past_it(shards: Shards, spark: SparkSession) -> None:
     """Exactly once the free shard's INSERT meets the old row, and is not written over it."""
     files = shards.files()
@@ -246,6 +249,7 @@ def test_what_no_order_puts_right_stops_the_task(change: str, shards: Shards, sp
         _others_arrive(shards, run, 0, 5)
 
 
+@pytest.mark.scenarios
 def test_shards_get_other_names_while_one_is_held(shards: Shards, spark: SparkSession) -> None:
     """What a shard does to its own rows under its new name is no move, and one to a shard's old name is."""
     with TaskRun(shards.files(), spark) as run:
@@ -263,6 +267,7 @@ def test_shards_get_other_names_while_one_is_held(shards: Shards, spark: SparkSe
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_a_row_that_moved_to_a_shard_which_is_gone(shards: Shards, spark: SparkSession) -> None:
     """Rows of a shard that is dropped stay in the target; its next life has another structure."""
     _at_least_once(shards)
@@ -282,6 +287,7 @@ def test_a_row_that_moved_to_a_shard_which_is_gone(shards: Shards, spark: SparkS
         assert list(shards.target.query(query.format(shards.merged))) == sorted(rows + moved)
 
 
+@pytest.mark.scenarios
 def test_a_ddl_that_changes_the_key_itself(shards: Shards, spark: SparkSession) -> None:
     """That no row has moved is told by what both keys have; else nobody can tell whether it is one row."""
     _at_least_once(shards)
@@ -316,6 +322,7 @@ def _others_arrive(shards: Shards, run: TaskRun, *numbers: int) -> None:
     assert [row for row in shards.merged_rows() if row[0] not in moved] == rows
 
 
+@pytest.mark.scenarios
 def test_a_row_that_moves_to_a_shard_that_is_copied_later(shards: Shards, spark: SparkSession) -> None:
     """Both copies have it. The load says so and stops, and writes one over the other where it is told to."""
     shards.insert("s1", 0, 7)

@@ -139,6 +139,7 @@ def test_it_ends_while_other_tables_are_copied(
     assert_equal([(source_server, name)], (files.target, name))
 
 
+@pytest.mark.scenarios
 def test_without_a_snapshot_it_must_not_end_while_it_is_copied(
     begin: Begin, spark: SparkSession, source_server: MariadbServer, schema: str
 ) -> None:
@@ -152,6 +153,7 @@ def test_without_a_snapshot_it_must_not_end_while_it_is_copied(
 
 
 @pytest.mark.parametrize("begun", ["before the log", "behind its begin"])
+@pytest.mark.scenarios
 def test_it_ends_before_its_table_is_copied(
     begun: str, begin: Begin, spark: SparkSession, source_server: MariadbServer, schema: str
 ) -> None:
@@ -170,6 +172,7 @@ def test_it_ends_before_its_table_is_copied(
     assert files.target.query(f"SELECT * FROM `{files.meta}`.`{files.name}_onlineddl`") == []
 
 
+@pytest.mark.scenarios
 def test_one_that_began_before_the_task_is_told_by_replace(
     begin: Begin, spark: SparkSession, source_server: MariadbServer, schema: str
 ) -> None:
@@ -196,6 +199,7 @@ def of_shard(shards: Shards, table: int) -> tuple[list[str], list[str]]:
     return told(GH_OST.replace("LIKE `{s}`.`{t}`", f"({shards.row})"), f"{shards.name}_s", f"t_{table}")
 
 
+@pytest.mark.scenarios
 def test_a_shard_that_is_copied_behind_its_cut_over(
     shards: Shards, source_server: MariadbServer, spark: SparkSession
 ) -> None:
@@ -210,6 +214,7 @@ def test_a_shard_that_is_copied_behind_its_cut_over(
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_a_shard_whose_ghost_is_older_than_the_log(
     shards: Shards, source_server: MariadbServer, spark: SparkSession
 ) -> None:

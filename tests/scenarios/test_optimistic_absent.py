@@ -46,13 +46,18 @@ def one_batch(shards: Shards, other: str) -> None:
     ("column", "old", "other", "there"),
     [
         ("made DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP", "'2021-01-01'", "'2022-01-01'", None),
-        ("made DATETIME NULL ON UPDATE CURRENT_TIMESTAMP", "'2021-01-01'", "'2022-01-01'", None),
-        ("made DATE NOT NULL", "'2021-01-01'", "'2022-01-01'", None),
-        ("made VARCHAR(9) NOT NULL DEFAULT '😀'", "'x'", "'y'", None),
-        ("made INT UNIQUE", "7", "8", None),
-        ("made INT NOT NULL DEFAULT 5 UNIQUE", "7", "8", 5),
-        ("made INT NOT NULL AUTO_INCREMENT, ADD KEY (made)", "7", "18", 8),
-        ("made INT AS (id + 1) STORED", "DEFAULT", "DEFAULT", 3),
+        *(
+            pytest.param(*one, marks=pytest.mark.scenarios)
+            for one in (
+                ("made DATETIME NULL ON UPDATE CURRENT_TIMESTAMP", "'2021-01-01'", "'2022-01-01'", None),
+                ("made DATE NOT NULL", "'2021-01-01'", "'2022-01-01'", None),
+                ("made VARCHAR(9) NOT NULL DEFAULT '😀'", "'x'", "'y'", None),
+                ("made INT UNIQUE", "7", "8", None),
+                ("made INT NOT NULL DEFAULT 5 UNIQUE", "7", "8", 5),
+                ("made INT NOT NULL AUTO_INCREMENT, ADD KEY (made)", "7", "18", 8),
+                ("made INT AS (id + 1) STORED", "DEFAULT", "DEFAULT", 3),
+            )
+        ),
     ],
 )
 def test_rows_of_both_shards_in_one_batch(rig: ShardRig, column: str, old: str, other: str, there: object) -> None:
@@ -72,6 +77,7 @@ def test_rows_of_both_shards_in_one_batch(rig: ShardRig, column: str, old: str, 
     ("column", "code"),
     [("made INT NOT NULL UNIQUE", "SYNC-007"), ("made CHAR(36) NOT NULL DEFAULT (UUID()) UNIQUE", "SHARD-049")],
 )
+@pytest.mark.scenarios
 def test_a_column_of_a_key_that_has_no_one_value(rig: ShardRig, column: str, code: str) -> None:
     """What the error says lets the rows in."""
     shards = left_out(rig, column, "7")

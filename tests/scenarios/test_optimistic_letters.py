@@ -52,6 +52,7 @@ def test_rows_get_the_default_that_the_sources_have(rig: ShardRig) -> None:
 
 
 @pytest.mark.parametrize("consistency", ["auto", "flush"])
+@pytest.mark.scenarios
 def test_shards_that_are_alike_when_they_are_copied(rig: ShardRig, consistency: str) -> None:
     """The table that is made for them has the default of the sources, which none of them shows."""
     row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, a VARCHAR(40) NOT NULL DEFAULT '😀'"
@@ -66,6 +67,7 @@ def test_shards_that_are_alike_when_they_are_copied(rig: ShardRig, consistency: 
         in_step(run, shards)
 
 
+@pytest.mark.scenarios
 def test_empty_shards_whose_default_nobody_tells(rig: ShardRig) -> None:
     """The target's column has the default that the source shows. Rows have the source's."""
     row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL DEFAULT '😀'"
@@ -82,6 +84,7 @@ def test_empty_shards_whose_default_nobody_tells(rig: ShardRig) -> None:
         in_step(run, shards)
 
 
+@pytest.mark.scenarios
 def test_shards_that_differ_when_they_are_copied(rig: ShardRig) -> None:
     """The target's column has no default rather than another one: each row has the value of its shard."""
     row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL DEFAULT '😀'"

@@ -83,6 +83,7 @@ def test_a_table_that_is_made_like_a_shard_that_waits(rig: ShardRig, *, skips: b
         ("v VARCHAR(90) NULL", "NULL", {"v": None}),
     ],
 )
+@pytest.mark.scenarios
 def test_a_table_that_the_target_can_not_take(rig: ShardRig, row: str, values: str, there: dict[str, object]) -> None:
     """What the error says to type lets the table in; later it is dropped and made like the others."""
     shards = optimistic(rig, sources=1)
@@ -106,6 +107,7 @@ def test_a_table_that_the_target_can_not_take(rig: ShardRig, row: str, values: s
         assert columns(shards) == ["id", "v"]
 
 
+@pytest.mark.scenarios
 def test_a_shard_that_waits_is_dropped_and_made_again(rig: ShardRig) -> None:
     """The command that the error points to ends it, once for each statement."""
     shards = optimistic(rig, sources=1)
@@ -126,6 +128,7 @@ def test_a_shard_that_waits_is_dropped_and_made_again(rig: ShardRig) -> None:
         assert merged_rows(shards)[shards.id("s1", 0, 1)]["v"] == "row 1"
 
 
+@pytest.mark.scenarios
 def test_a_statement_that_is_left_out_while_its_shard_waits(rig: ShardRig) -> None:
     """It comes behind the one that waits, and the shard goes on with both."""
     shards = optimistic(rig, sources=1)

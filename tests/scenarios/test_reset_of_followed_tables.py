@@ -95,7 +95,16 @@ def test_after_a_schema_is_dropped_nothing_of_it_is_on_record(
     assert names(look(configs_of(files))) == ([], [], [])
 
 
-@pytest.mark.parametrize("place", ["ddl-execute-before", "ddl-execute-after", "ddl-noted", "sync-close-before"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "ddl-execute-after",
+        *(
+            pytest.param(place, marks=pytest.mark.scenarios)
+            for place in ("ddl-execute-before", "ddl-noted", "sync-close-before")
+        ),
+    ],
+)
 def test_wherever_it_dies_the_next_copy_is_not_stopped_by_its_own_rows(
     place: str,
     files: TaskFiles,

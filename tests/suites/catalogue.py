@@ -17,6 +17,12 @@ BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
 HOUSE: Final = ("tests/test_tidy.py", "tests/test_docs.py", "tests/test_advice.py", "tests/docs", "tests/packaging")
 """What tells of tidiness, documents, reference pages and packaging."""
 
+NAMED: Final = ("spark", "recovery", *BESIDE)
+"""Marks that each file of such a test names itself, so that a step collects no other files."""
+
+OWN_FOLDERS: Final = ("tests/mysql_server", "tests/tidb_server")
+"""Folders that only their own suites run."""
+
 _GATE = " and ".join(f"not {mark}" for mark in BESIDE)
 _NO_SERVERS = "not server and not spark and not recovery"
 
@@ -100,13 +106,13 @@ SUITES: Final = (
     Suite(
         "mysql",
         "real servers of MySQL and MariaDB, old and new",
-        (Step("mysql", paths=("tests/mysql_server",)),),
+        (Step("mysql", paths=OWN_FOLDERS[:1]),),
         (_MYSQL,),
     ),
     Suite(
         "tidb",
         "a real TiDB as the target",
-        (Step("tidb", paths=("tests/tidb_server",)),),
+        (Step("tidb", paths=OWN_FOLDERS[1:]),),
         (_TIDB, _MYSQL),
     ),
     Suite(

@@ -13,7 +13,7 @@ import pytest
 
 from suites.catalogue import BESIDE, GATE, SUITES, Step, Suite
 from suites.report import RECORD, Record, read
-from suites.run import Result, named, ran, summary
+from suites.run import Result, named, paths_of, ran, summary
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = """
@@ -74,6 +74,23 @@ def test_the_steps_of_the_gate_hold_each_test_once() -> None:
         assert len(steps) == 1 or steps == ["house", "unit"], (server, spark, recovery)
     house, unit, *_ = GATE.steps
     assert unit.ignored == house.paths
+
+
+def test_a_step_collects_the_files_that_name_its_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("tests/a", "tests/mysql_server"):
+        Path(folder).mkdir(parents=True)
+        for name in ("spark", "recovery", "faults", "server"):
+            Path(folder, f"test_{name}.py").write_text(f"pytestmark = [pytest.mark.{name}]\n")
+        Path(folder, "helper.py").write_text("pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults")
+    house, unit, servers, spark, processes = GATE.steps
+    assert [paths_of(step) for step in (house, unit, servers)] == [house.paths, ("tests",), ("tests",)]
+    assert paths_of(spark) == ("tests/a/test_spark.py",)
+    assert paths_of(processes) == ("tests/a/test_recovery.py",)
+    assert [paths_of(step) for suite in named(["faults", "mysql"]) for step in suite.steps] == [
+        ("tests/a/test_faults.py",),
+        ("tests/mysql_server",),
+    ]
 
 
 def test_a_failure_is_told_with_its_error_at_once(tmp_path: Path) -> None:

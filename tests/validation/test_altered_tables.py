@@ -46,6 +46,7 @@ def test_errors_of_a_dropped_table_are_resolved(shop: ValidatedShop, spark: Spar
         assert (error.state, error.settled_by) == (ErrorState.RESOLVED, "the table is gone")
 
 
+@pytest.mark.scenarios
 def test_errors_of_a_table_that_can_not_be_seen_stay(shop: ValidatedShop, spark: SparkSession) -> None:
     """The account has lost its rights: to it the table looks dropped."""
     shop.change(
@@ -70,6 +71,7 @@ def test_errors_of_a_table_that_can_not_be_seen_stay(shop: ValidatedShop, spark:
         shop.change("DROP USER {shop}@'%'")
 
 
+@pytest.mark.scenarios
 def test_questions_have_the_columns_of_their_key(shop: ValidatedShop, spark: SparkSession) -> None:
     """Those of an earlier version have its values alone."""
     shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY)")
@@ -90,6 +92,7 @@ def test_questions_have_the_columns_of_their_key(shop: ValidatedShop, spark: Spa
         assert (question.key, question.columns) == (("1",), ())
 
 
+@pytest.mark.scenarios
 def test_an_error_of_an_earlier_version_is_judged(shop: ValidatedShop, spark: SparkSession) -> None:
     shop.change("CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)", "INSERT INTO {shop}.t VALUES (1, 1)")
     with shop.validating(spark, None, "UPDATE {shop}.t SET v = 9 WHERE id = 1") as one:

@@ -62,6 +62,7 @@ def test_merged_shards_with_moved_and_equal_keys(
         assert found[("1",)].row == {"id": "1", "v": "z"}
 
 
+@pytest.mark.scenarios
 def test_rules_that_shape_rows_and_leave_rows_out(
     database: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_rules_that_shape_rows_and_leave_rows_out(
         assert int(error.key[0]) > 1 << 50
 
 
+@pytest.mark.scenarios
 def test_a_table_that_is_altered_and_a_row_that_never_rests(
     database: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_table_that_is_altered_and_a_row_that_never_rests(
         assert (error.key, error.columns) == (("2",), ("x",))
 
 
+@pytest.mark.scenarios
 def test_sources_that_are_merged_ask_each_other(
     source_server: MariadbServer,
     second_source: MariadbServer,

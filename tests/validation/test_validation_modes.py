@@ -96,6 +96,7 @@ def test_a_validator_with_too_much_to_do_stops_and_the_task_goes_on(
 
 
 @pytest.mark.parametrize("way", ["shuffled", "sliced"])
+@pytest.mark.scenarios
 def test_keys_of_batches_that_are_shuffled_or_sliced(
     way: str,
     stocked: str,
@@ -127,6 +128,7 @@ def test_keys_of_batches_that_are_shuffled_or_sliced(
         assert state.processed == (0, 3000, 0)
 
 
+@pytest.mark.scenarios
 def test_a_table_that_gets_another_key(
     stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_table_that_gets_another_key(
         assert reading.validation.fault is None
 
 
+@pytest.mark.scenarios
 def test_a_table_that_can_not_be_read_leaves_the_others_alone(
     stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -187,6 +190,7 @@ def test_a_table_that_can_not_be_read_leaves_the_others_alone(
         target_server.run(f"RENAME TABLE {stocked}.away TO {stocked}.other")
 
 
+@pytest.mark.scenarios
 def test_tables_that_dm_has_left(target_server: ThrowawayServer, schema: str) -> None:
     times = "create_time TIMESTAMP DEFAULT CURRENT_TIMESTAMP, update_time TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
     head = "id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, source VARCHAR(32) NOT NULL"

@@ -48,6 +48,7 @@ def _fail(records: ValidationRecords, source: ThrowawayServer, stocked: str, num
         records.files.target.run(f"DELETE FROM {stocked}.t WHERE id IN ({numbers})")
 
 
+@pytest.mark.scenarios
 def test_the_verbs(stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, tmp_path: Path) -> None:
     files = validated(tmp_path, stocked, {"s1": source_server}, target_server, validator={**QUICK, "mode": "none"})
     records = ValidationRecords(files)
