@@ -111,6 +111,7 @@ def test_a_row_that_goes_to_and_fro_is_never_told_as_different(
                 assert kinds(table).get("id=3", "in flight") == "in flight"
 
 
+@pytest.mark.scenarios
 def test_what_the_task_has_not_applied_yet_is_in_flight(
     files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
 ) -> None:

@@ -70,6 +70,7 @@ class WritesLate(threading.Event):
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.scenarios
 def test_what_is_in_the_way_is_told(
     files: TaskFiles, spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ def test_what_is_in_the_way_is_told(
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.scenarios
 def test_a_prepared_transaction_is_in_the_way(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     """It outlives its connection, and could be committed after the cut-over."""
     source = files.sources["s1"]
@@ -147,6 +149,7 @@ def test_a_prepared_transaction_is_in_the_way(files: TaskFiles, spark: SparkSess
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.scenarios
 def test_the_comparison_goes_on_where_it_was_broken_off(files: TaskFiles, spark: SparkSession, schema: str) -> None:
     """But not where somebody has written since."""
     with TaskRun(files, spark) as run:

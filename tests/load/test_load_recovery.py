@@ -16,13 +16,13 @@ from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.recovery]
 PLACES = [
-    "load-piece-before:2",
-    "load-piece-commit",
     "load-piece-commit:4",
     "load-piece-after",
-    "load-piece-after:3",
     "load-finish-before",
-    "load-finish-after",
+    *(
+        pytest.param(place, marks=pytest.mark.faults)
+        for place in ("load-piece-before:2", "load-piece-commit", "load-piece-after:3", "load-finish-after")
+    ),
 ]
 
 

@@ -110,6 +110,7 @@ def test_wrong_password_at_the_source(files: TaskFiles, fails: Any, goes_on: Any
         goes_on(files)
 
 
+@pytest.mark.faults
 def test_no_password_is_printed_or_logged(files: TaskFiles, source: MariadbServer, target: MariadbServer) -> None:
     with user(source, "ALL ON *.*") as login, user(target, "ALL ON *.*") as there:
         for word in (PASSWORD + "x", PASSWORD):

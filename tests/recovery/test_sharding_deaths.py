@@ -132,6 +132,7 @@ def test_deaths_between_statements_that_a_copy_has(
 
 @pytest.mark.parametrize("place", ["sync-move-before:2", "sync-move-after:2"])
 @pytest.mark.parametrize("model", [0, 1], ids=["altered", "as before"])
+@pytest.mark.faults
 def test_a_death_while_a_new_shard_joins_a_ddl_that_waits(
     place: str, model: int, shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_death_while_a_new_shard_joins_a_ddl_that_waits(
         shards.settle(run)
 
 
+@pytest.mark.faults
 def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(
     shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +165,7 @@ def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(
         shards.settle(run)
 
 
+@pytest.mark.faults
 def test_the_next_owner_goes_on_with_the_ddl_of_one_that_is_taken_out(
     source: MariadbServer,
     second_source: MariadbServer,

@@ -75,7 +75,14 @@ def test_each_shard_keeps_the_time_of_its_own_statement(shards: Shards, spark: S
 
 
 @pytest.mark.parametrize(
-    "place", ["ddl-execute-after", "ddl-backfill-rows", "ddl-backfill-rows:3", "sync-close-before"]
+    "place",
+    [
+        "ddl-backfill-rows",
+        *(
+            pytest.param(place, marks=pytest.mark.scenarios)
+            for place in ("ddl-execute-after", "ddl-backfill-rows:3", "sync-close-before")
+        ),
+    ],
 )
 def test_a_death_in_the_middle_costs_only_time(place: str, shards: Shards, spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip

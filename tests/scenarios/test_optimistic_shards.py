@@ -114,6 +114,7 @@ def test_a_rename_is_for_all_shards_and_other_tables_go_on(rig: ShardRig) -> Non
         in_step(run, shards, {"more": 3, "own": None})
 
 
+@pytest.mark.scenarios
 def test_a_dropped_name_that_comes_again_waits_for_the_others(rig: ShardRig) -> None:
     """Old rows of the shard have the old values in the target; the new column must not show them."""
     shards = optimistic(rig)
@@ -154,6 +155,7 @@ def test_a_shard_that_is_dropped_and_one_that_is_new(rig: ShardRig) -> None:
         assert kept in rows
 
 
+@pytest.mark.scenarios
 def test_a_new_shard_whose_rows_the_target_can_not_take_is_refused(rig: ShardRig) -> None:
     shards = optimistic(rig)
     with rig.run(shards) as run:
@@ -225,6 +227,7 @@ def explained(shards: Shards, source: str, table: int, change: str) -> dict[str,
     return dict(found)
 
 
+@pytest.mark.scenarios
 def test_what_an_alter_would_do_is_told_before_it_is_run(rig: ShardRig) -> None:
     shards = optimistic(rig)
     with rig.run(shards) as run:
@@ -250,6 +253,7 @@ def test_what_an_alter_would_do_is_told_before_it_is_run(rig: ShardRig) -> None:
         assert "name the one that waits" in CliRunner().invoke(app, words).output
 
 
+@pytest.mark.scenarios
 def test_another_mode_while_a_shard_is_ahead_is_refused(rig: ShardRig) -> None:
     shards = optimistic(rig)
     with rig.run(shards) as run:
@@ -271,6 +275,7 @@ def test_another_mode_while_a_shard_is_ahead_is_refused(rig: ShardRig) -> None:
         has_columns(run, shards, "id", "w", "c")
 
 
+@pytest.mark.scenarios
 def test_a_widening_that_one_shard_takes_back(rig: ShardRig) -> None:
     """The other shards never had it; the target is as it was, and nothing waits."""
     shards = optimistic(rig, row="id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, n INT")

@@ -29,7 +29,7 @@ def frugal() -> Iterator[MariadbServer]:
         yield server
 
 
-@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+@pytest.mark.parametrize("image", ["MINIMAL", pytest.param("NOBLOB", marks=pytest.mark.scenarios)])
 def test_every_shape_arrives_from_partial_images(
     image: str,
     spark: SparkSession,

@@ -69,6 +69,7 @@ def test_two_sources_and_a_sequence(rig: ShardRig) -> None:
         ) == [(40,)]
 
 
+@pytest.mark.scenarios
 def test_tables_come_and_go_while_a_group_waits(rig: ShardRig) -> None:
     """A new shard with the new structure joins, two are renamed, one is dropped, whose rows stay in the target."""
     shards = rig.shards(tables=3)
@@ -118,6 +119,7 @@ def test_another_statement_in_the_same_place_stops_the_source(rig: ShardRig) -> 
     assert statements == ["add column b integer", "ADD b INT", "ADD d INT", "ADD c INT"]
 
 
+@pytest.mark.scenarios
 def test_a_new_shard_that_is_like_an_old_one_needs_what_that_one_needs(rig: ShardRig) -> None:
     """A shard which has had a column and lost it has the same structure."""
     shards = rig.shards()
@@ -166,6 +168,7 @@ def _batches(run: TaskRun) -> int:
     return reading.sync.batches
 
 
+@pytest.mark.scenarios
 def test_what_is_held_is_read_again_once_in_a_batch_a_statement(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards meet a sequence one by one, with rows of all of them between each two statements."""
     read: Counter[tuple[TableName, str, int]] = Counter()
@@ -249,6 +252,7 @@ def test_the_last_shard_of_a_source_is_dropped_while_it_is_held(rig: ShardRig) -
         assert shards.merged_rows() == sorted([*[(*row, None) for row in gone], *shards.expected()])
 
 
+@pytest.mark.scenarios
 def test_ghosts_of_shards_and_a_statement_before_the_other_source_is_loaded(rig: ShardRig) -> None:
     shards = rig.shards(2, tables=1)
     gate = rig.servers["s2"].connection()

@@ -83,6 +83,7 @@ def test_loaded_rows_have_their_turn_while_changes_keep_coming(
     assert looks
 
 
+@pytest.mark.scenarios
 def test_a_restart_goes_on_behind_the_ranges_that_were_compared(shop: ValidatedShop, spark: SparkSession) -> None:
     shop.change(
         "CREATE TABLE {shop}.t (id INT PRIMARY KEY, v INT)",
@@ -117,6 +118,7 @@ def test_a_start_right_after_a_stop_compares_all_anew(shop: ValidatedShop, spark
         wait_until(lambda: differing() == 1, "the row is found to differ", told=one.records.told)
 
 
+@pytest.mark.scenarios
 def test_many_rows_that_differ_are_all_found(
     shop: ValidatedShop, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +144,7 @@ def test_loaded_rows_are_left_alone_where_the_task_says_so(shop: ValidatedShop, 
         assert one.records.loaded().tables == 0
 
 
+@pytest.mark.scenarios
 def test_each_source_of_a_merged_table_compares_its_own_rows(
     shop: ValidatedShop, second_source: MariadbServer, spark: SparkSession
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_duplicate_key_stands_and_says_so(spark: SparkSession, files: TaskFile
         wait_until(lambda: rows(files) == [(1, 1)], "resumed by hand")
 
 
+@pytest.mark.scenarios
 def test_it_gives_up_after_so_many_tries_also_of_another_worker(
     spark: SparkSession, files: TaskFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
