@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from suites.catalogue import BESIDE, NAMED
+from suites.catalogue import misplaced
 from suites.report import Reporter
 from support.source_servers import new_source
 from support.target_servers import new_target
@@ -76,11 +76,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
     text_of = cache(Path.read_text)
     for item in items:
-        marks = {mark.name for mark in item.iter_markers()}
-        if len(suites := marks.intersection(BESIDE)) > 1:
-            raise pytest.UsageError(f"{item.nodeid} belongs to several suites: {', '.join(sorted(suites))}")
-        if unnamed := [mark for mark in marks.intersection(NAMED) if f"mark.{mark}" not in text_of(item.path)]:
-            raise pytest.UsageError(f"{item.nodeid}: its file has to name `pytest.mark.{unnamed[0]}` itself")
+        if fault := misplaced({mark.name for mark in item.iter_markers()}, text_of(item.path)):
+            raise pytest.UsageError(f"{item.nodeid} {fault}")
         if _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
     items.sort(key=_cost, reverse="PYTEST_XDIST_WORKER" in os.environ)

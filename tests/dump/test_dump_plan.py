@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.dump import plan
 from unshard.dump.plan import Listed, TableChunk, resolve, shares, snapshot_groups, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
@@ -84,7 +83,6 @@ def test_a_group_is_small() -> None:
     assert (first, second) == (tuple(NAMES[:2]), (NAMES[2],))
     assert (third, fourth) == ((NAMES[3],), (NAMES[4],))
     assert fifth == tuple(NAMES[5:37])
-    assert plan._SNAPSHOT_BYTES == 4 << 20
 
 
 @pytest.mark.parametrize(

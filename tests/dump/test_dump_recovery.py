@@ -9,9 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from support.dump_units import values_of
 from unshard.dump.metadata import read_dump, read_header, read_records
 from unshard.model.table import TableName
 from unshard.testing.mariadb_server import MariadbServer
@@ -31,12 +31,13 @@ PLACES = [
     "dump-rename-after:2",
     "dump-header-before:2",
 ]
-RENAMED = "dump-rename-after"
+WAYS = [("auto", place) for place in PLACES]
+WAYS += [("flush", place) for place in ("dump-file-after", "dump-table-after", "dump-rename-after")]
 MOST_TELLING = {
     ("auto", "dump-file-before"),
     ("auto", "dump-table-after"),
     ("auto", "dump-rename-before"),
-    ("flush", RENAMED),
+    ("flush", "dump-rename-after"),
 }
 
 
@@ -48,11 +49,7 @@ def dump(server: MariadbServer, schema: str, folder: Path, consistency: str, cra
 
 @pytest.mark.parametrize(
     ("consistency", "place"),
-    [
-        pytest.param(consistency, place, marks=() if (consistency, place) in MOST_TELLING else pytest.mark.faults)
-        for consistency, places in (("auto", PLACES), ("flush", ["dump-file-after", "dump-table-after", RENAMED]))
-        for place in places
-    ],
+    [pytest.param(*way, marks=() if way in MOST_TELLING else pytest.mark.faults) for way in WAYS],
 )
 def test_a_killed_dump_is_completed(
     consistency: str, place: str, source_server: MariadbServer, schema: str, tmp_path: Path
@@ -78,7 +75,7 @@ def test_a_killed_dump_is_completed(
         assert record.rows == (count if kept else count - 1), "a table is of one moment, the one it is recorded for"
         if kept:
             assert record.location == done[table].location
-        rows = [row for file in record.files for row in pq.read_table(folder / file.name).column("id").to_pylist()]
+        rows = values_of(folder, record)
         assert len(rows) == len(set(rows)) == record.rows
     left_over = [path for path in folder.rglob("*") if path.parent.name == "parts"]
     assert left_over == []

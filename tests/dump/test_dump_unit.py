@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from support.dump_units import values_of
 from unshard.dump.metadata import read_dump
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
@@ -77,8 +78,7 @@ def written_until(server: MariadbServer, table: TableName, end: Position) -> int
 
 
 def dumped_ids(directory: Path, table: TableName) -> list[int]:
-    record = read_dump(directory).records[table]
-    return [i for file in record.files for i in pq.read_table(directory / file.name).column("id").to_pylist()]
+    return values_of(directory, read_dump(directory).records[table])
 
 
 def test_a_dump_holds_every_row_and_leaves_generated_columns_out(

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
+from support.dump_units import values_of
 from support.waiting import wait_until
 from unshard.dump import lock_free
-from unshard.dump.metadata import Record, read_dump
+from unshard.dump.metadata import read_dump
 from unshard.dump.unit import DumpUnit
 from unshard.model.position import Location
 from unshard.source.snapshot import snapshots_apart_from_xa
@@ -61,8 +61,5 @@ def test_the_rows_are_those_of_the_location(
         before = record.location.position.offset < renamed
         now = {"a": "z", "z": "a" if "x" in statement else None, "y": "a"}
         expected = name.table if before else now[name.table]
-        assert letters(record, tmp_path / "dump") == {expected} - {None}, (name, record.location, renamed)
-
-
-def letters(record: Record, folder: Path) -> set[str]:
-    return {value for file in record.files for value in pq.read_table(folder / file.name).column("v").to_pylist()}
+        found = set(values_of(tmp_path / "dump", record, "v"))
+        assert found == {expected} - {None}, (name, record.location, renamed)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
+from support.dump_units import values_of
 from support.waiting import wait_until
 from unshard.dump import lock_free
 from unshard.dump.metadata import Record, read_dump, write_record
@@ -41,10 +41,6 @@ def groups(folder: Path) -> list[list[Record]]:
     return list(found.values())
 
 
-def values(folder: Path, record: Record) -> list[int]:
-    return sorted(value for file in record.files for value in pq.read_table(folder / file.name).column(0).to_pylist())
-
-
 def test_the_rows_of_a_group_are_of_one_moment(
     make_dump: Callable[..., DumpUnit],
     source_server: MariadbServer,
@@ -71,7 +67,7 @@ def test_the_rows_of_a_group_are_of_one_moment(
     found = groups(tmp_path / "dump")
     assert [len(group) for group in found] == [GROUP] * (len(TABLES) // GROUP)
     for number, group in enumerate(found):
-        assert {tuple(values(tmp_path / "dump", record)) for record in group} == {tuple(range(2 * number + 2))}
+        assert {tuple(values_of(tmp_path / "dump", record)) for record in group} == {tuple(range(2 * number + 2))}
 
 
 def test_a_table_that_a_statement_keeps_holds_up_no_other(
@@ -121,6 +117,6 @@ def test_a_group_goes_on_with_the_tables_that_are_missing(
     found = read_dump(tmp_path / "dump").records
     old = {record.table.name for record in seen}
     assert all(found[record.table.name].location == record.location for record in seen)
-    assert {name: values(tmp_path / "dump", record) for name, record in found.items()} == {
+    assert {name: values_of(tmp_path / "dump", record) for name, record in found.items()} == {
         name: [0] if name in old else [0, 1] for name in found
     }

@@ -21,7 +21,10 @@ PLAIN = [f"plain_{number}" for number in range(12)]
 CONNECTED = ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(("pool_size", "sessions"), [(2, 2), (16, 4)])
 def test_each_table_is_made_once(
+    pool_size: int,
+    sessions: int,
     source_server: MariadbServer,
     target_server: MariadbServer,
     schema: str,
@@ -39,7 +42,7 @@ def test_each_table_is_made_once(
         *(f"INSERT INTO {schema}.{table} VALUES (1, NULL)" for table in [*PLAIN, *CONNECTED]),
     )
     make_dump(schema).run()
-    create, together = structure._create, threading.Barrier(4)
+    create, together = structure._create, threading.Barrier(sessions)
     made: dict[int, list[str]] = defaultdict(list)
 
     def first_together(connection: Any, statement: str, what: str, *more: Any) -> bool:
@@ -51,10 +54,10 @@ def test_each_table_is_made_once(
         return create(connection, statement, what, *more)
 
     monkeypatch.setattr(structure, "_create", first_together)
-    make_load(schema).run()
+    make_load(schema, pool_size=pool_size).run()
     assert sorted(table for tables in made.values() for table in tables) == sorted([*PLAIN, *CONNECTED])
     assert sorted(sorted(tables) for tables in made.values() if set(tables) & set(CONNECTED)) == [CONNECTED]
-    assert sum(set(tables) <= set(PLAIN) for tables in made.values()) == 4
+    assert sum(set(tables) <= set(PLAIN) for tables in made.values()) == sessions
     assert names_in(target_server, schema) == {*PLAIN, *CONNECTED}
     assert target_server.query(
         f"SELECT COUNT(*) FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = '{schema}'"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from support.copied_meanwhile import copied_meanwhile
 from unshard.dump import folder, plan, unit
+from unshard.dump.plan import snapshot_groups
 from unshard.model.table import TableName
 from unshard.mysql import structure
 from unshard.testing.mariadb_server import MariadbServer
@@ -45,6 +48,14 @@ CROSSING = {
 MOST_TELLING = {"names change hands twice", "a table gets a new name and goes", "one is made like another"}
 
 
+def filled(source: MariadbServer, schema: str, names: Iterable[str]) -> None:
+    """Make the schema, and in each table two rows that have its name."""
+    source.run(f"CREATE DATABASE {schema}")
+    for name in names:
+        rows = f"INSERT INTO {schema}.{name} VALUES (1, '{name}'), (2, '{name}')"
+        source.run(f"CREATE TABLE {schema}.{name} {COLUMNS}", rows)
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -62,10 +73,9 @@ def test_the_copy_ends_with_what_the_source_has(
 ) -> None:
     """Table a is copied before, z behind; the dump waits for m meanwhile."""
     schemas = (schema, f"{schema}_z", f"{schema}_n")
+    filled(source_server, schema, "amz")
     source_server.run(
-        *(f"CREATE DATABASE {one}" for one in schemas[:2]),
-        *(f"CREATE TABLE {schema}.{table} {COLUMNS}" for table in "amz"),
-        *(f"INSERT INTO {schema}.{table} VALUES (1, '{table}'), (2, '{table}')" for table in "amz"),
+        f"CREATE DATABASE {schema}_z",
         *(f"CREATE TABLE {schema}_z.{table} {COLUMNS}" for table in "st"),
         f"INSERT INTO {schema}_z.t VALUES (1, 't')",
     )
@@ -90,22 +100,28 @@ def test_the_copy_ends_with_what_the_source_has(
         ),
     ],
 )
-def test_small_tables_have_snapshots_together(
+def test_of_many_small_tables_too(
     script: str,
     spark: SparkSession,
     source_server: MariadbServer,
     target_server: MariadbServer,
     schema: str,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The statements cross two groups, or are behind one, before one, or in the one of the table that is waited for."""
+    sizes: set[int] = set()
+
+    def seen(*given: Any) -> list[tuple[TableName, ...]]:
+        groups = snapshot_groups(*given)
+        sizes.update(map(len, groups))
+        return groups
+
+    monkeypatch.setattr(unit, "snapshot_groups", seen)
     names = [f"{letters}{number}" for letters in ("aa", "l", "n", "zz") for number in range(12)] + ["a", "m", "z"]
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        *(f"CREATE TABLE {schema}.{name} {COLUMNS}" for name in names),
-        *(f"INSERT INTO {schema}.{name} VALUES (1, '{name}'), (2, '{name}')" for name in names),
-    )
+    filled(source_server, schema, names)
     copied_meanwhile(script, spark, source_server, target_server, (schema,), tmp_path)
+    assert 6 in sizes
 
 
 @pytest.mark.parametrize(
@@ -140,9 +156,5 @@ def test_a_table_that_is_not_listed_is_copied(
         folder, "list_tables", lambda *asked: tuple(one for one in listing(*asked) if one.name != hidden)
     )
     monkeypatch.setattr(unit, "table_names", lambda asked: tuple(name for name in names(asked) if name != hidden))
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        *(f"CREATE TABLE {schema}.{table} {COLUMNS}" for table in "abmz"),
-        *(f"INSERT INTO {schema}.{table} VALUES (1, '{table}'), (2, '{table}')" for table in "abmz"),
-    )
+    filled(source_server, schema, "abmz")
     copied_meanwhile(script, spark, source_server, target_server, (schema,), tmp_path)

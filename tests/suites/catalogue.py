@@ -20,8 +20,17 @@ HOUSE: Final = ("tests/test_tidy.py", "tests/test_docs.py", "tests/test_advice.p
 NAMED: Final = ("spark", "recovery", *BESIDE)
 """Marks that each file of such a test names itself, so that a step collects no other files."""
 
-OWN_FOLDERS: Final = ("tests/mysql_server", "tests/tidb_server")
+_MYSQL_TESTS, _TIDB_TESTS = OWN_FOLDERS = ("tests/mysql_server", "tests/tidb_server")
 """Folders that only their own suites run."""
+
+
+def misplaced(marks: set[str], text: str) -> str:
+    """Why no step, or more than one, runs a test with these marks in a file with this text; "" where one does."""
+    if len(suites := marks.intersection(BESIDE)) > 1:
+        return f"belongs to several suites: {', '.join(sorted(suites))}"
+    unnamed = sorted(mark for mark in marks.intersection(NAMED) if f"mark.{mark}" not in text)
+    return f"has the mark {unnamed[0]}: its file has to name `pytest.mark.{unnamed[0]}` itself" if unnamed else ""
+
 
 _GATE = " and ".join(f"not {mark}" for mark in BESIDE)
 _NO_SERVERS = "not server and not spark and not recovery"
@@ -106,13 +115,13 @@ SUITES: Final = (
     Suite(
         "mysql",
         "real servers of MySQL and MariaDB, old and new",
-        (Step("mysql", paths=OWN_FOLDERS[:1]),),
+        (Step("mysql", paths=(_MYSQL_TESTS,)),),
         (_MYSQL,),
     ),
     Suite(
         "tidb",
         "a real TiDB as the target",
-        (Step("tidb", paths=OWN_FOLDERS[1:]),),
+        (Step("tidb", paths=(_TIDB_TESTS,)),),
         (_TIDB, _MYSQL),
     ),
     Suite(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from suites.catalogue import BESIDE, GATE, SUITES, Step, Suite
+from suites.catalogue import BESIDE, GATE, SUITES, Step, Suite, misplaced
 from suites.report import RECORD, Record, read
 from suites.run import Result, named, paths_of, ran, summary
 
@@ -91,6 +91,19 @@ def test_a_step_collects_the_files_that_name_its_marks(tmp_path: Path, monkeypat
         ("tests/a/test_faults.py",),
         ("tests/mysql_server",),
     ]
+
+
+@pytest.mark.parametrize(
+    ("marks", "text", "fault"),
+    [
+        ({"server", "spark", "faults"}, "[pytest.mark.spark, pytest.mark.faults]", ""),
+        ({"server", "parametrize"}, "", ""),
+        ({"page", "docs"}, "mark.page mark.docs", "belongs to several suites: docs, page"),
+        ({"spark", "faults"}, "mark.spark", "has the mark faults: its file has to name `pytest.mark.faults` itself"),
+    ],
+)
+def test_a_test_that_its_step_would_not_find_is_refused(marks: set[str], text: str, fault: str) -> None:
+    assert misplaced(marks, text) == fault
 
 
 def test_a_failure_is_told_with_its_error_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from support.threads import run_tasks, wait
+from unshard.dump.metadata import Record
 from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -29,6 +32,11 @@ def dump_of(
     selection = selection or TableSelection(databases=(schema,))
     chosen = DumpSettings(**{"directory": folder / "dump", "threads": 2, **settings})
     return DumpUnit(source.endpoint, "shard-1", chosen, selection, run_tasks, wait, slots=2)
+
+
+def values_of(folder: Path, record: Record, column: str = "id") -> list[Any]:
+    """The column's values in a table's Parquet files, in the order of the files."""
+    return [value for file in record.files for value in pq.read_table(folder / file.name).column(column).to_pylist()]
 
 
 def load(target: ThrowawayServer, schema: str, folder: Path, crash_at: str = "", **more: object) -> int:

@@ -111,7 +111,7 @@ def _make_in_tidb(source: ThrowawayServer, target: TidbServer, table: RandomTabl
     source.run(f"DROP DATABASE {shape.schema}")
     assert structure is not None
     with closing(target.connection()) as connection:
-        creation = creation_for(connection, "", "s", {})
+        creation = creation_for(connection, "", "s", {}, 1)
         dumped = SourceTable(shape, structure.create_sql, structure, None, ())
         statement = creation.table(dumped, TableName(schema, table.name), lambda name: name, None, Where("s"))
     target.run(statement)

@@ -39,7 +39,7 @@ def widened(source: MariadbServer, tidb: TidbServer, schema: str, first: str, co
     one = on_source(source, TableName(schema, "one"), first)
     other = on_source(source, TableName(schema, "other"), copy)
     with tidb.connection() as connection:
-        creation = creation_for(connection, "", "s", {})
+        creation = creation_for(connection, "", "s", {}, 1)
         dumped = SourceTable(one.name, one.create_sql, one, None, ())
         rows(connection, creation.table(dumped, target, lambda name: name, None, Where("s")))
         there = read_table(connection, target)
@@ -114,7 +114,7 @@ def test_keys_over_columns_that_are_added_and_widened(
         source_server, TableName(schema, "all"), "v VARCHAR(60), n BIGINT, c INT, KEY n (n), KEY v (v), KEY cn (c, n)"
     )
     with tidb.connection() as connection:
-        creation = creation_for(connection, "", "s", {})
+        creation = creation_for(connection, "", "s", {}, 1)
         dumped = SourceTable(first.name, first.create_sql, first, None, ())
         rows(connection, creation.table(dumped, target, lambda name: name, None, Where("s")))
 

@@ -5,11 +5,11 @@ An interrupted dump is resumed from the records in its folder.
 | module | contents |
 |---|---|
 | `unit` | the unit: starts or resumes a dump and shares the tables out to Spark tasks |
-| `plan` | tables, consistency, key ranges, and shares of equal weight |
+| `plan` | tables, consistency, key ranges, shares of equal weight, and groups with one snapshot |
 | `settings` | the user's settings |
 | `folder` | the begin of a dump in its folder, and its end, when files get their final names |
 | `locked` | dumps whose snapshots start under one lock, and dumps without a common snapshot |
-| `lock_free` | dumps without a lock: a snapshot for each table |
+| `lock_free` | dumps without a lock: a snapshot for each table, or for several small ones |
 | `true_defaults` | the defaults that a source shows with other letters than they have |
 | `ranges` | a large table, read over several connections that have one snapshot |
 | `result_rows` | rows of a large result as Arrow columns, off the socket |

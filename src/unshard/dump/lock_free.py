@@ -70,17 +70,14 @@ def dump_tables(payload: bytes) -> bytes:
 
 def _dump_group(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> int:
     left = tuple(name for name in names if read_record(work.directory, work.run, name) is None)
-    if work.together:
-        if left:
-            _dump_one(work, names, readers)
-    elif len(left) > 1:
-        _dump_apart_from_ddl(work, left, readers)
+    if len(left) > 1 and not work.together:
+        _dump_unless_ddl(work, left, readers)
     elif left:
-        _dump_one(work, left, readers)
+        _dump_snapshot(work, names if work.together else left, readers)
     return len(names)
 
 
-def _dump_apart_from_ddl(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
+def _dump_unless_ddl(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
     """Dump several tables from one snapshot; each from its own where a DDL on one of them, or a failure, prevents it.
 
     Else a DDL on one table would hold up the others, and the tables that are held then would hold up other DDLs.
@@ -91,10 +88,10 @@ def _dump_apart_from_ddl(work: TableWork, names: tuple[TableName, ...], readers:
         if not _again(error):
             raise
         for name in names:
-            _dump_one(work, (name,), readers)
+            _dump_snapshot(work, (name,), readers)
 
 
-def _dump_one(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
+def _dump_snapshot(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> None:
     """Dump tables from one snapshot, which is taken again after a DDL and after failures that pass."""
     _write(work, retrying(lambda: readers.with_all(partial(_snapshot_tables, work, names)), _again))
 

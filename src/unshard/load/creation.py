@@ -50,6 +50,9 @@ Made = TypeVar("Made")
 
 _LOCK_SECONDS = 10
 _KILLED_QUERY = 1317
+_AS_WRITTEN, _ON_TIDB = 4, 8
+"""The numbers of tables that are best created at a time, on MySQL or MariaDB and on TiDB."""
+
 _WRITTEN = Dialect.MARIADB
 """The dialect that reads SHOW CREATE TABLE of any source: where MySQL would mean something else, its text says so."""
 
@@ -85,11 +88,14 @@ class Creation(Protocol):
         """Return a source's table as the target would have it, and the table that the target has, for `load.widen`."""
 
 
-def creation_for(connection: Any, scratch_schema: str, source: str, wished: Mapping[str, str]) -> Creation:
+def creation_for(
+    connection: Any, scratch_schema: str, source: str, wished: Mapping[str, str], most_connections: int
+) -> Creation:
     """Return the `Creation` for this target. `wished` maps collations to those for a TiDB to have in their place."""
     if is_tidb(connection):
-        return ForTidb(words_of(connection, wished), source)
-    return AsWritten(scratch_schema, source)
+        at_once = min(_ON_TIDB, most_connections)
+        return ForTidb(words_of(connection, wished), source, at_once, at_once)
+    return AsWritten(scratch_schema, source, min(_AS_WRITTEN, most_connections))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +104,9 @@ class AsWritten:
 
     scratch_schema: str
     source: str
-    at_once: int = 4
+    at_once: int = 1
     connected_at_once: int = 1
-    """CREATE TABLE also locks the tables that it refers to, so several at a time may be a deadlock."""
+    """MySQL 8 also locks the tables that a foreign key refers to: several CREATEs at a time end in deadlocks."""
 
     def database(self, statement: str, name: str) -> str:
         """As `Creation`."""
@@ -135,8 +141,8 @@ class ForTidb:
 
     words: TidbWords
     source: str
-    at_once: int = 8
-    connected_at_once: int = 8
+    at_once: int = 1
+    connected_at_once: int = 1
 
     def database(self, statement: str, name: str) -> str:
         """As `Creation`, with the charset's collation that TiDB has."""

@@ -245,11 +245,13 @@ def _make_tables(
             there = read_table(connection, target)
         return there
 
-    in_keys = [target for target, group in groups.items() if any(one.table.name in connected for one in group)]
-    others = [target for target in groups if target not in set(in_keys)]
-    made = each(open_session, make, in_keys, creation.connected_at_once)
-    made += each(open_session, make, others, creation.at_once)
-    return dict(zip((*in_keys, *others), made, strict=True))
+    in_keys = {target for target, group in groups.items() if any(one.table.name in connected for one in group)}
+    others = [target for target in groups if target not in in_keys]
+    made = dict(zip(others, each(open_session, make, others, creation.at_once), strict=True))
+    connected_ones = sorted(in_keys)
+    return made | dict(
+        zip(connected_ones, each(open_session, make, connected_ones, creation.connected_at_once), strict=True)
+    )
 
 
 def _defer(

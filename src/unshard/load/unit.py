@@ -191,7 +191,8 @@ class LoadUnit:
             source = self._tables.source
             if self._rules.clamps:
                 create_clamped(connection, self._tables.meta)
-            creation = creation_for(connection, self._tables.schema, source, self._collations)
+            most = self._settings.pool_size
+            creation = creation_for(connection, self._tables.schema, source, self._collations, most)
             filled = FilledTables(self._tables.schema, self._tables.task)
             filled.claim(
                 connection,

@@ -1,4 +1,4 @@
-"""Finds the sharding DDL that a copy has already, where each of its tables has a snapshot of its own.
+"""Finds the sharding DDL that a copy has already, where its tables have several snapshots.
 
 Runs before anything of the copy is loaded, so that a DDL that the copy can't contain stops the task there
 (`ddl.in_snapshot` has the rule).

@@ -1,6 +1,6 @@
 """Finds statements of the log that lie between the snapshots of the tables that they name.
 
-In a copy without a lock each table has a snapshot of its own. The copy of a table has a statement if the table's
+In a copy without a lock not all tables have one snapshot. The copy of a table has a statement if the table's
 snapshot comes after it; if the snapshot comes before it, the statement is run. For a statement on tables of both kinds
 neither is right where it moves rows or a structure from one to the other: `RENAME TABLE a TO x, b TO a, x TO b` moves
 rows to b that no copy has any more. Such tables are copied again, from one snapshot for all of them, before anything is
