@@ -100,7 +100,7 @@ class Shards:
                 progress = subtask.status().progress
                 return progress is not None and progress.tables_done == self.tables - 1
 
-            wait_until(others_are_copied, "the others are copied")
+            wait_until(others_are_copied, "the others are copied", told=lambda: _readings(run))
             if moves is not None:
                 self.delete(source, 0, moves)
                 locked.query(f"INSERT INTO {self.at(table)} (id, v) VALUES ({self.id(source, 0, moves)}, 'moved')")
@@ -175,13 +175,17 @@ class Shards:
                 raise run.crew.errors[0]
             return self.held() == 0
 
-        wait_until(in_step, "in step", told=lambda: "\n".join(map(str, run.crew.readings())))
+        wait_until(in_step, "in step", told=lambda: _readings(run))
         run.catch_up()
 
     def settle(self, run: TaskRun) -> None:
         """The same, and the merged table then has just the rows of its shards."""
         self.wait_in_step(run)
         assert self.merged_rows() == self.expected()
+
+
+def _readings(run: TaskRun) -> str:
+    return "\n".join(map(str, run.crew.readings()))
 
 
 def take_out(files: TaskFiles, source: str) -> None:
