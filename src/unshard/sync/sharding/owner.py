@@ -137,24 +137,25 @@ def operator_pieces(
 def _own(
     group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: StatementRules, store: CheckpointStore
 ) -> list[Ddl]:
-    """Return the statements of the DDL itself that remain to be run.
+    """Return the statements of the DDL itself that remain to be run, in the target's words.
 
-    For TiDB they are translated by the target table's own structure.
+    What copies have brought is left out first: a table that has it does not fit the statement.
     """
     if keeper.several:
         met = [replace(one, ddl=without_ignore(one.ddl)) for one in met]
-    own = store.on_target(lambda c: in_targets_words(c, met, rules))
-    if not keeper.is_copied(group.source):
-        return own
-    there = store.on_target(lambda c: read_table(c, group.target))
-    return own if there is None else list(left_to_run(own, there))
+    if keeper.is_copied(group.source):
+        there = store.on_target(lambda c: read_table(c, group.target))
+        if there is not None:
+            met = [replace(one, ddl=ddl) for one in met for ddl in left_to_run((one.ddl,), there)]
+    return store.on_target(lambda c: in_targets_words(c, met, rules))
 
 
 def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[str, Any]:
     """Build an item's payload: the table's structure before the statement, and the statement's texts.
 
-    The structure is None where the table's copy has the statement. The upstream table of a statement is stored only
-    where it differs from the structure before.
+    The structure is None where the table's copy has the statement: nobody knows it, as what is known of the table is
+    from behind the statement. The upstream table of a statement is stored only where it differs from the structure
+    before.
     """
     return {
         "before": before.to_dict() if before is not None else None,
@@ -165,7 +166,7 @@ def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[
 def _upstream_form(one: RoutedDdl, before: Table | None) -> list[dict[str, Any]]:
     if one.upstream is None:
         return []
-    table = one.upstream.table if one.upstream.table != before else None
+    table = one.upstream.table if before is not None and one.upstream.table != before else None
     return [{"table": table.to_dict() if table is not None else None, "schema": one.upstream.create_schema}]
 
 
@@ -175,7 +176,8 @@ def statements_of(item: DdlItem) -> tuple[RoutedDdl, ...]:
     for text, context, *more in item.payload["statements"]:
         upstream = None
         if more:
-            form = more[0]["table"] or item.payload["before"]
+            before = item.payload["before"]
+            form = (more[0]["table"] or before) if before is not None else None
             upstream = UpstreamTable(Table.from_dict(form) if form else None, more[0]["schema"])
         found.append(RoutedDdl(classify_ddl(text, Context.from_dict(context)), upstream))
     return tuple(found)
