@@ -39,3 +39,9 @@ def test_the_structure_before_a_statement_is_on_record(known: Table) -> None:
 
 def test_a_structure_from_behind_the_statement_is_not_taken_for_that_before_it() -> None:
     assert upstream_on_record(None, table("note")) == UpstreamTable(None, SCHEMA)
+
+
+def test_nor_is_one_on_an_earlier_record() -> None:
+    statement = [ALTER, CONTEXT.to_dict(), {"table": table("note").to_dict(), "schema": SCHEMA}]
+    (found,) = statements_of(DdlItem(AT, AT, (ALTER,), {"before": None, "statements": [statement]}))
+    assert found.upstream == UpstreamTable(None, SCHEMA)

@@ -69,10 +69,11 @@ def for_tidb(
 ) -> tuple[Ddl, ...]:
     """Return the statements that replace a routed one on TiDB.
 
-    `upstream` is the source's table before the statement, None where the statement makes it. `create_schema` is SHOW
-    CREATE DATABASE of the source's schema. Reads the target's own table from the target. Raises DdlError DDL-037 for a
-    statement that is not understood, DDL-038 for one that TiDB does not support, DDL-040 for one that does not fit the
-    source's table, as what a filter leaves of a statement may not.
+    `upstream` is the source's table before the statement. It is None where the statement makes the table, and where
+    nobody knows it, because the table's copy has the statement: the target's own table then stands in for it.
+    `create_schema` is SHOW CREATE DATABASE of the source's schema. Reads the target's own table from the target. Raises
+    DdlError DDL-037 for a statement that is not understood, DDL-038 for one that TiDB does not support, DDL-040 for one
+    that does not fit the source's table, as what a filter leaves of a statement may not.
     """
     try:
         found = _translated(connection, ddl, upstream, create_schema, wished)

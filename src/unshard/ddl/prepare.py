@@ -50,7 +50,7 @@ _ON_TABLE = frozenset(
 class UpstreamTable:
     """The source's structures before a statement, from which TiDB's form of it is made.
 
-    They are the table and the SHOW CREATE DATABASE of its schema.
+    They are the table (None where the statement makes it, or nobody knows it) and SHOW CREATE DATABASE of its schema.
     """
 
     table: Table | None = None

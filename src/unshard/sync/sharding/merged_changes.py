@@ -29,7 +29,6 @@ from typing import Any
 from unshard.crash_point import reach
 from unshard.ddl.context import Context
 from unshard.ddl.evaluate import definition_of, evaluate
-from unshard.ddl.in_snapshot import left_to_run
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import StatementRules
@@ -53,7 +52,7 @@ from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.sync.sharding.item_fills import item_fill, numbered_by, refused_fills
 from unshard.sync.sharding.optimistic import OptimisticGroups
-from unshard.sync.sharding.owner import operator_in, operator_pieces, statements_of
+from unshard.sync.sharding.owner import operator_in, operator_pieces, statements_of, without_copied
 from unshard.sync.statements.backfill import NUMBERED, Backfiller, has_rows
 from unshard.target.operators import Operator, OperatorKind, load_operators
 from unshard.target.sharding import move_merged
@@ -210,15 +209,12 @@ class MergedChanges:
             table = made if made is not None else table
         return self.groups.definition(table, Where(self.store.source, str(merged.target)))
 
-    def _left_to_run(self, merged: MergedTable, item: DdlItem) -> list[RoutedDdl]:
+    def _left_to_run(self, merged: MergedTable, item: DdlItem) -> Sequence[RoutedDdl]:
         """Return an item's statements; without operations whose outcome the load has brought, where a copy had them."""
-        met = list(statements_of(item))
+        met = statements_of(item)
         if not any(state.has_copied(item.ddls) for state in merged.shards.values()):
             return met
-        there = self.store.on_target(lambda c: read_table(c, merged.target))
-        if there is None:
-            return met
-        return [replace(one, ddl=ddl) for one in met for ddl in left_to_run((one.ddl,), there)]
+        return without_copied(met, merged.target, self.store)
 
     def _own_items(self, target: TableName, change: MergedChange | tuple[ShardId, ...]) -> dict[TableName, DdlItem]:
         """Return the statements of the change as shards of this source have met them, by shard."""

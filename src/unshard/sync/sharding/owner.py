@@ -14,9 +14,10 @@ task has stopped at the DDL, is applied here:
 If an earlier owner was taken out of the task in the middle of the DDL (`Lock.begun`), that owner's intent is run. The
 target's structure shows how much of it was done, as after a crash of the same owner.
 
-A DDL that comes from no operator differs from the source's statement in two ways. IGNORE is omitted, because keys that
-are distinct in each shard may be duplicates in the target. And if the statement fills rows with values that differ in
-each run (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
+A DDL that comes from no operator differs from the source's statement in three ways. IGNORE is omitted, because keys
+that are distinct in each shard may be duplicates in the target. What copies have brought to the target is left out. And
+if the statement fills rows with values that differ in each run (`ddl.backfill`), each source sets the values of its own
+rows after it (`sync.sharding.item_fills`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, Where
-from unshard.model.table import Table
+from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
@@ -137,17 +138,23 @@ def operator_pieces(
 def _own(
     group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: StatementRules, store: CheckpointStore
 ) -> list[Ddl]:
-    """Return the statements of the DDL itself that remain to be run, in the target's words.
-
-    What copies have brought is left out first: a table that has it does not fit the statement.
-    """
+    """Return the statements of the DDL itself that remain to be run, in the target's words."""
     if keeper.several:
         met = [replace(one, ddl=without_ignore(one.ddl)) for one in met]
     if keeper.is_copied(group.source):
-        there = store.on_target(lambda c: read_table(c, group.target))
-        if there is not None:
-            met = [replace(one, ddl=ddl) for one in met for ddl in left_to_run((one.ddl,), there)]
+        met = without_copied(met, group.target, store)
     return store.on_target(lambda c: in_targets_words(c, met, rules))
+
+
+def without_copied(met: Sequence[RoutedDdl], target: TableName, store: CheckpointStore) -> Sequence[RoutedDdl]:
+    """Return statements without the operations whose outcome copies have brought to the target's table.
+
+    Called before they are translated for the target: a table that has the outcome does not fit the statement.
+    """
+    there = store.on_target(lambda c: read_table(c, target))
+    if there is None:
+        return met
+    return [replace(one, ddl=ddl) for one in met for ddl in left_to_run((one.ddl,), there)]
 
 
 def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[str, Any]:
@@ -171,7 +178,10 @@ def _upstream_form(one: RoutedDdl, before: Table | None) -> list[dict[str, Any]]
 
 
 def statements_of(item: DdlItem) -> tuple[RoutedDdl, ...]:
-    """Return an item's statements for the target, before they are translated for the target's product."""
+    """Return an item's statements for the target, before they are translated for the target's product.
+
+    Where the table's copy has them, a record of an earlier version may hold the table from behind them: it is not used.
+    """
     found = []
     for text, context, *more in item.payload["statements"]:
         upstream = None
