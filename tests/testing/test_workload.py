@@ -54,6 +54,24 @@ def test_nothing_is_committed_while_it_is_paused(source_server: MariadbServer, s
         work.stop()
 
 
+def test_it_is_paused_until_all_who_have_paused_it_have_it_resumed(source_server: MariadbServer, schema: str) -> None:
+    work = Workload(source_server, WorkPlan(schema))
+    work.create()
+    work.start()
+    try:
+        work.pause()
+        work.pause()
+        work.resume()
+        before = source_server.query("SELECT @@global.gtid_binlog_pos")
+        done = work.report.transactions
+        assert source_server.query("SELECT SLEEP(0.2), @@global.gtid_binlog_pos")[0][1:] == before[0]
+        work.resume()
+        while work.report.transactions < done + 5:
+            assert all(thread.is_alive() for thread in work._threads)
+    finally:
+        work.stop()
+
+
 def two_shards_and_a_copy(server: MariadbServer, schema: str) -> tuple[WorkPlan, TableName]:
     work = Workload(server, WorkPlan(schema, SYSBENCH, tables=2))
     work.create()

@@ -88,7 +88,7 @@ class Workload:
         self._steps = steps
         self._ending = threading.Event()
         self._gate = threading.Condition()  # guards the four below, and the report
-        self._paused = False
+        self._pauses = 0
         self._open = 0
         self._left: int | None = None
         self._failures: list[Exception] = []
@@ -126,7 +126,7 @@ class Workload:
     def start(self, transactions: int | None = None) -> None:
         """Begin to work in the background, without end or up to that many transactions."""
         self._left = transactions
-        self._paused = False
+        self._pauses = 0
         self._ending.clear()
         self._threads = [
             threading.Thread(target=self._work, args=(number,), name=f"workload-{number}", daemon=True)
@@ -136,21 +136,25 @@ class Workload:
             thread.start()
 
     def pause(self) -> None:
-        """Prevent new transactions; returns when none is open any more."""
+        """Prevent new transactions; returns when none is open any more.
+
+        Several callers may pause the same workload: it continues when each of them has called `resume`.
+        """
         with self._gate:
-            self._paused = True
+            self._pauses += 1
             self._gate.wait_for(lambda: self._open == 0)
 
     def resume(self) -> None:
-        """Continue after `pause`."""
+        """End one `pause`. To be called once for each."""
         with self._gate:
-            self._paused = False
+            self._pauses -= 1
             self._gate.notify_all()
 
     def stop(self) -> WorkReport:
         """Finish the open transactions and end the threads. Raises the failure of a thread."""
         self._ending.set()
-        self.resume()
+        with self._gate:
+            self._gate.notify_all()
         for thread in self._threads:
             thread.join()
         self._threads = []
@@ -178,7 +182,7 @@ class Workload:
     def _begin(self) -> bool:
         """Return whether another transaction may begin. Waits while the workload is paused."""
         with self._gate:
-            self._gate.wait_for(lambda: not self._paused or self._ending.is_set())
+            self._gate.wait_for(lambda: not self._pauses or self._ending.is_set())
             if self._ending.is_set() or self._left == 0:
                 return False
             if self._left is not None:
