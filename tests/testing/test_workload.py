@@ -38,30 +38,18 @@ def test_one_thread_and_one_seed_make_the_same_rows(source_server: MariadbServer
     assert comparison.source_rows > 20
 
 
-def test_nothing_is_committed_while_it_is_paused(source_server: MariadbServer, schema: str) -> None:
+@pytest.mark.parametrize("callers", [1, 2])
+def test_nothing_is_committed_until_all_callers_have_resumed(
+    source_server: MariadbServer, schema: str, callers: int
+) -> None:
     work = Workload(source_server, WorkPlan(schema))
     work.create()
     work.start()
     try:
-        work.pause()
-        before = source_server.query("SELECT @@global.gtid_binlog_pos")
-        done = work.report.transactions
-        assert source_server.query("SELECT SLEEP(0.2), @@global.gtid_binlog_pos")[0][1:] == before[0]
-        work.resume()
-        while work.report.transactions < done + 5:
-            assert all(thread.is_alive() for thread in work._threads)
-    finally:
-        work.stop()
-
-
-def test_it_is_paused_until_all_who_have_paused_it_have_it_resumed(source_server: MariadbServer, schema: str) -> None:
-    work = Workload(source_server, WorkPlan(schema))
-    work.create()
-    work.start()
-    try:
-        work.pause()
-        work.pause()
-        work.resume()
+        for _ in range(callers):
+            work.pause()
+        for _ in range(callers - 1):
+            work.resume()
         before = source_server.query("SELECT @@global.gtid_binlog_pos")
         done = work.report.transactions
         assert source_server.query("SELECT SLEEP(0.2), @@global.gtid_binlog_pos")[0][1:] == before[0]

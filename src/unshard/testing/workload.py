@@ -126,7 +126,6 @@ class Workload:
     def start(self, transactions: int | None = None) -> None:
         """Begin to work in the background, without end or up to that many transactions."""
         self._left = transactions
-        self._pauses = 0
         self._ending.clear()
         self._threads = [
             threading.Thread(target=self._work, args=(number,), name=f"workload-{number}", daemon=True)
