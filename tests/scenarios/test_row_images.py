@@ -166,3 +166,38 @@ def test_a_target_key_that_is_not_logged_stops(
     assert error.where.table == str(name)
     assert str(error.where.position).startswith(start.file)
     assert target_server.query(f"SELECT * FROM {name.quoted}") == [(1, 1, 1)]
+
+
+def test_in_safe_mode_only_images_of_migrated_tables_have_to_be_complete(
+    spark: SparkSession, frugal: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    frugal.run("SET GLOBAL binlog_row_image = FULL")
+    taken, other = TableName(schema, "t"), TableName(f"{schema}_other", "t")
+    for name in (taken, other):
+        frugal.run(
+            f"CREATE DATABASE {name.schema}",
+            f"CREATE TABLE {name.quoted} (id INT PRIMARY KEY, v INT, w INT)",
+            f"INSERT INTO {name.quoted} VALUES (1, 1, 1), (2, 2, 2)",
+        )
+    files = TaskFiles(tmp_path, schema, {"s1": frugal}, target_server, (schema,), syncer={"safe-mode": True}).write()
+    minimal = "SET SESSION binlog_row_image = MINIMAL"
+    run = TaskRun(files, spark)
+    with run.failing():
+        run.catch_up()
+        frugal.run(
+            f"INSERT INTO {taken.quoted} VALUES (3, 3, 3), (4, 4, 4)",
+            f"UPDATE {taken.quoted} SET v = 9 WHERE id < 3",
+            minimal,
+            f"UPDATE {other.quoted} SET v = 9",
+            "SET SESSION binlog_row_image = FULL",
+            f"UPDATE {taken.quoted} SET id = 5 WHERE id = 1",
+            f"DELETE FROM {taken.quoted} WHERE id = 3",
+        )
+        run.catch_up()
+        assert_equal([(frugal, taken)], (target_server, taken))
+        frugal.run(minimal, f"UPDATE {taken.quoted} SET v = 7 WHERE id = 2")
+        error = run.error()
+    assert isinstance(error, UnshardError)
+    assert error.code == "SYNC-044"
+    assert error.where.table == str(taken)
+    assert target_server.query(f"SELECT v FROM {taken.quoted} WHERE id = 2") == [(9,)]

@@ -106,14 +106,12 @@ def test_what_can_not_be_repeated_is_refused() -> None:
     keyed = TablePlan(Table(name, ()), TargetPlan(0, name, ("a",), ("a",)))
     keyless = TablePlan(Table(name, ()), TargetPlan(0, name, ("a",), ("a",), ordered=True, keyless=True))
     where = Where("s1")
-    check_repeatable([keyless, keyed], ONCE, where, safe=False, partial_images=True)
-    check_repeatable([keyed], AT_LEAST, where, safe=True, partial_images=False)
-    check_repeatable([keyed], AT_LEAST, where, safe=False, partial_images=True)
+    check_repeatable([keyless, keyed], ONCE, where, safe=False)
+    check_repeatable([keyed], AT_LEAST, where, safe=True)
+    check_repeatable([keyed], AT_LEAST, where, safe=False)
     for delivery, safe in ((ONCE, True), (AT_LEAST, True), (AT_LEAST, False)):
         with pytest.raises(SyncError, match=r"SYNC-043.*a\.t"):
-            check_repeatable([keyed, keyless], delivery, where, safe=safe, partial_images=False)
-    with pytest.raises(SyncError, match="SYNC-044"):
-        check_repeatable([keyed], ONCE, where, safe=True, partial_images=True)
+            check_repeatable([keyed, keyless], delivery, where, safe=safe)
 
 
 def test_merged_tables_with_snapshots_of_their_own_are_read_together() -> None:

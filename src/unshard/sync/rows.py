@@ -128,8 +128,7 @@ class RowBatches:
         reasons = self.progress.safe.reasons(work.begin, now)
         self.progress.meter.safe_mode = "; ".join(reasons)
         where = Where(source=self.progress.source, position=str(work.begin))
-        partial = work.log_range.partial_images
-        safe_mode.check_repeatable(tables, self.progress.delivery, where, safe=bool(reasons), partial_images=partial)
+        safe_mode.check_repeatable(tables, self.progress.delivery, where, safe=bool(reasons))
         return bool(reasons)
 
     def _run_at_least_once(self, plan: BatchPlan, work: TransactionRows) -> None:

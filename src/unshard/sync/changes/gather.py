@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from unshard.errors import SyncError
 from unshard.model.change import ENCODED_SCHEMA
 from unshard.sync.batch.plan import BatchPlan, TablePlan
 from unshard.sync.changes.decode import Images
@@ -107,7 +108,9 @@ def encode_changes(
 ) -> tuple[pa.Table, dict[int, int]]:
     """Step *encode*: return all changes as one table, and the number of changes by target id.
 
-    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept.
+    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept. Raises
+    SyncError SYNC-044 for an image that lacks columns, in a safe batch: a REPLACE would lose what it lacks. Those of
+    other tables are not among the images, so they do not stop safe mode.
     """
     seen: Counter[int] = Counter()
     batches, whole = [], []
@@ -115,7 +118,10 @@ def encode_changes(
         if not isinstance(batch, pa.RecordBatch):
             from unshard.sync.changes.partial_images import encode_partial, where_of  # few sources log such images
 
-            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
+            where = where_of(plan, batch)
+            if plan.safe:
+                raise SyncError("SYNC-044", where)
+            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where)
             batches.append(encoded)
             seen[table.target.id] += changes
         else:

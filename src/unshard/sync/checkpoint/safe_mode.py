@@ -146,16 +146,12 @@ def begin(delivery: Delivery, checkpoint: Checkpoint, source: str) -> SafeMode:
     return replace(mode, seconds=delivery.duration)
 
 
-def check_repeatable(
-    tables: Iterable[TablePlan], delivery: Delivery, where: Where, *, safe: bool, partial_images: bool
-) -> None:
-    """Refuse what can't be applied again without harm. Raises SyncError SYNC-043 (no key), SYNC-044 (partial images).
+def check_repeatable(tables: Iterable[TablePlan], delivery: Delivery, where: Where, *, safe: bool) -> None:
+    """Refuse tables whose changes can't be applied again without harm. Raises SyncError SYNC-043 (no key).
 
     With at-least-once delivery a table without a key is refused at all times: after a kill its rows would be doubled
-    unnoticed.
+    unnoticed. Row images that lack columns are refused where they are decoded (SYNC-044, step *encode*).
     """
     keyless = sorted(str(plan.table.name) for plan in tables if plan.target.keyless)
     if keyless and (safe or not delivery.exactly_once):
         raise SyncError("SYNC-043", Where(where.source, keyless[0], where.position))
-    if safe and partial_images:
-        raise SyncError("SYNC-044", where)

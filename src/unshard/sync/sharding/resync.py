@@ -112,8 +112,7 @@ class Resyncer:
         store = self.progress.store
         safe = not exact or bool(self.progress.safe.reasons(rows.begin, time.monotonic()))
         where = Where(source=self.source, position=str(rows.begin))
-        images = rows.log_range.partial_images
-        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=images)
+        check_repeatable(tables, self.progress.delivery, where, safe=safe)
 
         def planned(operators: Sequence[Operator]) -> tuple[BatchPlan, Used]:
             plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe, whole=True)
