@@ -108,9 +108,10 @@ def encode_changes(
 ) -> tuple[pa.Table, dict[int, int]]:
     """Step *encode*: return all changes as one table, and the number of changes by target id.
 
-    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept. Raises
-    SyncError SYNC-044 for an image that lacks columns, in a safe batch: a REPLACE would lose what it lacks. Those of
-    other tables are not among the images, so they do not stop safe mode.
+    The table has ENCODED_SCHEMA and the order of the log. With `mine`, only changes of those partitions are kept.
+
+    Raises SyncError SYNC-044 for an image that lacks columns, in a safe batch: a REPLACE would lose what it lacks. The
+    images of tables that the task does not migrate are not among these.
     """
     seen: Counter[int] = Counter()
     batches, whole = [], []
