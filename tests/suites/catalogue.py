@@ -46,7 +46,8 @@ class Step:
         paths: files, folders or `@` with a file that lists them.
         ignored: paths below those that another step of the suite runs.
         without: tests that it leaves out, by node id.
-        jobs: how many processes share the tests; 0 is this one alone.
+        jobs: how many processes share the tests; 0 is this one alone. Two cores are busy with more than two, for tests
+            wait for servers, for Spark's processes and for threads.
         environment: further variables of the environment.
     """
 
@@ -97,9 +98,9 @@ GATE: Final = Suite(
     "what every change must pass",
     (
         Step("house", f"{_NO_SERVERS} and {_GATE}", HOUSE),
-        Step("unit", f"{_NO_SERVERS} and {_GATE}", ignored=HOUSE),
+        Step("unit", f"{_NO_SERVERS} and {_GATE}", ignored=HOUSE, jobs=3),
         Step("servers", f"server and not spark and not recovery and {_GATE}", jobs=3),
-        Step("spark", f"spark and not recovery and {_GATE}", jobs=3),
+        Step("spark", f"spark and not recovery and {_GATE}", jobs=4),
         Step("processes", f"recovery and {_GATE}", jobs=3),
     ),
     (_BROWSER,),
