@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -172,14 +173,24 @@ def test_in_safe_mode_only_images_of_migrated_tables_have_to_be_complete(
     spark: SparkSession, frugal: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:
     frugal.run("SET GLOBAL binlog_row_image = FULL")
-    taken, other = TableName(schema, "t"), TableName(f"{schema}_other", "t")
-    for name in (taken, other):
+    taken, filtered, other = TableName(schema, "t"), TableName(schema, "f"), TableName(f"{schema}_other", "t")
+    for name in (taken, filtered, other):
         frugal.run(
-            f"CREATE DATABASE {name.schema}",
+            f"CREATE DATABASE IF NOT EXISTS {name.schema}",
             f"CREATE TABLE {name.quoted} (id INT PRIMARY KEY, v INT, w INT)",
             f"INSERT INTO {name.quoted} VALUES (1, 1, 1), (2, 2, 2)",
         )
-    files = TaskFiles(tmp_path, schema, {"s1": frugal}, target_server, (schema,), syncer={"safe-mode": True}).write()
+    rule = {"schema-pattern": schema, "table-pattern": "f", "events": ["update"], "action": "Ignore"}
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": frugal},
+        target_server,
+        (schema,),
+        keys={"filters": {"no-updates": rule}},
+        instance={"filter-rules": ["no-updates"]},
+        syncer={"safe-mode": True},
+    ).write()
     minimal = "SET SESSION binlog_row_image = MINIMAL"
     run = TaskRun(files, spark)
     with run.failing():
@@ -189,15 +200,21 @@ def test_in_safe_mode_only_images_of_migrated_tables_have_to_be_complete(
             f"UPDATE {taken.quoted} SET v = 9 WHERE id < 3",
             minimal,
             f"UPDATE {other.quoted} SET v = 9",
+            f"UPDATE {filtered.quoted} SET v = 9",
             "SET SESSION binlog_row_image = FULL",
             f"UPDATE {taken.quoted} SET id = 5 WHERE id = 1",
             f"DELETE FROM {taken.quoted} WHERE id = 3",
         )
         run.catch_up()
         assert_equal([(frugal, taken)], (target_server, taken))
+        assert target_server.query(f"SELECT v FROM {filtered.quoted} ORDER BY id") == [(1,), (2,)]
         frugal.run(minimal, f"UPDATE {taken.quoted} SET v = 7 WHERE id = 2")
         error = run.error()
     assert isinstance(error, UnshardError)
     assert error.code == "SYNC-044"
     assert error.where.table == str(taken)
     assert target_server.query(f"SELECT v FROM {taken.quoted} WHERE id = 2") == [(9,)]
+    assert "take that out" in error.hint
+    with TaskRun(replace(files, syncer={}).write(), spark) as again:
+        again.catch_up()
+        assert_equal([(frugal, taken)], (target_server, taken))

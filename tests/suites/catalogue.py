@@ -46,8 +46,8 @@ class Step:
         paths: files, folders or `@` with a file that lists them.
         ignored: paths below those that another step of the suite runs.
         without: tests that it leaves out, by node id.
-        jobs: how many processes share the tests; 0 is this one alone. Two cores are busy with more than two, for tests
-            wait for servers, for Spark's processes and for threads.
+        jobs: how many processes share the tests; 0 is this one alone. More than one per core are of use: tests wait for
+            servers, for Spark's processes and for threads.
         environment: further variables of the environment.
     """
 

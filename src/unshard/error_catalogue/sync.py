@@ -189,7 +189,8 @@ SYNC: dict[str, CatalogueEntry] = {
     ),
     "SYNC-044": CatalogueEntry(
         "row images that lack columns can't be applied in safe mode: a REPLACE of half a row would lose the other half",
-        f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}",
+        "where the status says that safe mode is on for `safe-mode: true`, take that out of `syncers`, start again; "
+        f"else set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}",
     ),
     "SYNC-045": CatalogueEntry(
         "changes up to {exit} may be in the target already, and `safe-mode-duration: 0s` forbids safe mode for them "

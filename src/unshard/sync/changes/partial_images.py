@@ -7,7 +7,8 @@
 | DELETE | DELETE by the key of the image before |
 
 If the image before lacks the target's key, or a default is not a constant, the batch stops before any of it (or of its
-slice) is applied. Every table of such a batch is ordered (`sync.planning.table_plans`).
+slice) is applied. Every table of such a batch is ordered (`sync.planning.table_plans`). A batch in safe mode refuses
+such images (`sync.changes.gather`).
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def check_repeatable(tables: Iterable[TablePlan], delivery: Delivery, where: Whe
     """Refuse tables whose changes can't be applied again without harm. Raises SyncError SYNC-043 (no key).
 
     With at-least-once delivery a table without a key is refused at all times: after a kill its rows would be doubled
-    unnoticed. Row images that lack columns are refused where they are decoded (SYNC-044, step *encode*).
+    unnoticed. Row images that lack columns are refused in step *encode* (SYNC-044).
     """
     keyless = sorted(str(plan.table.name) for plan in tables if plan.target.keyless)
     if keyless and (safe or not delivery.exactly_once):
