@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from support.general_log import general_log
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
 from unshard.ddl.context import Context
@@ -23,8 +24,6 @@ from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
-OWN_LOG = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")
-GENERAL_LOG = "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log ORDER BY event_time"
 SUMMARY = "SELECT query_sample_text FROM information_schema.statements_summary"
 """TiDB has no log as a table. It keeps one text of each kind of statement."""
 
@@ -45,9 +44,7 @@ def finding(source: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def files(
-    source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
-) -> Iterator[TaskFiles]:
+def files(source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path) -> TaskFiles:
     route = {"schema-pattern": schema, "target-schema": f"{schema}_to"}
     shard = {
         "schema-pattern": schema,
@@ -64,7 +61,7 @@ def files(
         f"CREATE TABLE {schema}.shard_1 (id INT PRIMARY KEY)",
         f"CREATE TABLE {schema}.shard_2 (id INT PRIMARY KEY)",
     )
-    yield TaskFiles(
+    return TaskFiles(
         tmp_path,
         schema,
         {"s1": source_server},
@@ -73,13 +70,16 @@ def files(
         keys={"routes": {"all": route, "shards": shard}, "filters": {"keep": keep}},
         instance={"route-rules": ["all", "shards"], "filter-rules": ["keep"]},
     ).write()
-    if not isinstance(target_server, TidbServer):
-        target_server.run("SET GLOBAL general_log = 0", "SET GLOBAL log_output = 'FILE'")
 
 
-def logged(target: ThrowawayServer) -> str:
-    found = target.query(SUMMARY if isinstance(target, TidbServer) else GENERAL_LOG)
-    return "\n".join(text for (text,) in found)
+@contextmanager
+def asked_for(target: ThrowawayServer) -> Iterator[Callable[[], str]]:
+    """Yields a function that returns the texts of the statements that the target was sent meanwhile."""
+    if isinstance(target, TidbServer):
+        yield lambda: "\n".join(text for (text,) in target.query(SUMMARY))
+        return
+    with general_log(target) as asked:
+        yield lambda: "\n".join(text for _, text in asked())
 
 
 def on(target: ThrowawayServer, text: str, for_tidb: str) -> str:
@@ -110,21 +110,20 @@ def test_the_explained_statements_are_those_that_the_target_gets(
                 ("ADD INDEX i (v)", "ADD KEY `i` (`v`)"),
             )
         ]
-        if not isinstance(target_server, TidbServer):
-            target_server.run(*OWN_LOG)
-        for change in (
-            "INSERT INTO plain VALUES (1, 'a', 1)",
-            "UPDATE plain SET v = 'b', old = 2",
-            "DELETE FROM plain",
-            "INSERT INTO tied VALUES (1, 'a')",
-            "UPDATE tied SET code = 'b'",
-            "INSERT INTO bare VALUES ('a')",
-            "UPDATE bare SET v = 'b'",
-            alter,
-        ):
-            source_server.run(change, database=schema)
-            run.catch_up()
-        said = logged(target_server)
+        with asked_for(target_server) as asked:
+            for change in (
+                "INSERT INTO plain VALUES (1, 'a', 1)",
+                "UPDATE plain SET v = 'b', old = 2",
+                "DELETE FROM plain",
+                "INSERT INTO tied VALUES (1, 'a')",
+                "UPDATE tied SET code = 'b'",
+                "INSERT INTO bare VALUES ('a')",
+                "UPDATE bare SET v = 'b'",
+                alter,
+            ):
+                source_server.run(change, database=schema)
+                run.catch_up()
+            said = asked()
     wanted = [one for source in (plain, tied, bare, altered) for one in source["statements"]]
     done = [one for one in wanted if one["mode"] != "safe" and (one["change"] != "DELETE" or "plain" in one["sql"])]
     assert len(done) == 3 + 3 + 2 + 2
