@@ -160,8 +160,8 @@ def test_a_worker_that_serves_it_and_refuses_a_newer_order_keeps_it(rig: Rig) ->
     rig.worker("w2")
     rig.sources("a", worker="w1")
     rig.start("t", "a")
-    worker.refusal = ClusterError("CLUSTER-021", cause="a new secret is not there")
     with worker.heard:
+        worker.refusal = ClusterError("CLUSTER-021", cause="a new secret is not there")
         assert worker.order is not None
         worker.quiet = True
         worker.refused = worker.order.epoch
