@@ -1,4 +1,4 @@
-"""SQL text of other tools: statements are found, settings kept, INSERTs rewritten."""
+"""SQL text of other tools: statements are found, INSERTs rewritten."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.load.create_statements import create_database, create_table, created_name, without_counter
-from unshard.load.sql_dump import Rewriter, rows_of, setting, statements
+from unshard.load.sql_dump import Rewriter, rows_of, statements
 from unshard.model.table import Column, TableName
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant
@@ -57,20 +57,6 @@ def test_an_end_inside_a_statement_is_damage(cut: bytes) -> None:
     with pytest.raises(LoadError, match=r"LOAD-002.*a\.t\.1\.sql") as caught:
         texts(b"SELECT 1;\n" + cut)
     assert "byte 10" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("sql", "kept"),
-    [
-        (b"/*!40101 SET NAMES binary*/;", b"SET NAMES binary"),
-        (b"/*!40103 SET TIME_ZONE='+00:00' */;", b"SET TIME_ZONE='+00:00' "),
-        (b"/*!40014 SET FOREIGN_KEY_CHECKS=0*/;", b""),
-        (b"SET UNIQUE_CHECKS=0;", b""),
-        (b"INSERT INTO t VALUES (1);", None),
-    ],
-)
-def test_only_settings_that_change_values_are_kept(sql: bytes, kept: bytes | None) -> None:
-    assert setting(sql) == kept
 
 
 def rewriter(mapping: ColumnMapping | None = None, *constants: Constant) -> Rewriter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,57 @@ def test_load_takes_what_mydumper_wrote(
     for name in work.plan.names:
         assert_equal([(source_server, name)], (target_server, name))
     assert (folder / "metadata").exists()
+
+
+@pytest.fixture
+def zoned(source_server: MariadbServer, schema: str) -> Iterator[Callable[[str], None]]:
+    """`zoned(zone)`: the source's time zone is that one, and it has a table with a moment."""
+
+    def make(zone: str) -> None:
+        source_server.run(
+            f"CREATE DATABASE {schema}",
+            f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, ts TIMESTAMP NOT NULL)",
+            f"INSERT INTO {schema}.t VALUES (1, FROM_UNIXTIME(1767225600))",
+            f"SET GLOBAL time_zone = '{zone}'",
+        )
+
+    ((before,),) = source_server.query("SELECT @@global.time_zone")
+    yield make
+    source_server.run(f"SET GLOBAL time_zone = '{before}'")
+
+
+@pytest.mark.mydumper
+@pytest.mark.parametrize("zone", ["+00:00", "+05:00"])
+def test_a_dump_that_does_not_tell_its_time_zone(
+    zone: str,
+    zoned: Callable[[str], None],
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    zoned(zone)
+    login = ["--host", "127.0.0.1", "--port", str(source_server.port), "--user", "root"]
+
+    def dumped(name: str, *flags: str) -> dict[str, Any]:
+        place = ["--database", schema, "--outputdir", str(tmp_path / name)]
+        subprocess.run([program("mydumper"), *login, *place, *flags], check=True)
+        return {"task-mode": "load", "loaders": {"own": {"dir": str(tmp_path / name)}}}
+
+    def run(name: str, keys: dict[str, Any]) -> TaskRun:
+        files = TaskFiles(tmp_path, name, {"s1": source_server}, target_server, (schema,), keys=keys)
+        return TaskRun(files.write(), spark).start()
+
+    keys = dumped("in_zone", "--skip-tz-utc")
+    error = run(schema, keys).error()
+    assert "LOAD-028" in str(error)
+    assert "set `timezone: UTC` in the task's file and start again" in str(error)
+    if zone == "+00:00":
+        run(schema, {**keys, "timezone": "UTC"}).crew.join()
+    else:
+        run(f"{schema}_anew", dumped("in_utc")).crew.join()
+    assert target_server.query(f"SELECT id, UNIX_TIMESTAMP(ts) FROM {schema}.t") == [(1, 1767225600)]
 
 
 def test_dump_writes_files_and_leaves_the_target_alone(

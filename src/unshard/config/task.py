@@ -228,7 +228,9 @@ class TaskConfig(Section):
     heartbeat_report_interval: Annotated[int, _HEARTBEAT, Unit("s")] = Field(default=10, description="Old.")
     timezone: Annotated[str, later("", "+00:00", "UTC")] = Field(
         default="",
-        description="Time zone of sessions. Values move in UTC, statements run in the zone of their event.",
+        description="Time zone of sessions. Values move in UTC, statements run in the zone of their event. With"
+        " `task-mode: load`, `UTC` says that the TIMESTAMP values of a dump are in UTC whose files do not tell"
+        " (LOAD-028).",
     )
     case_sensitive: bool = Field(default=False, description="Patterns and names of rules are compared with their case.")
     collation_compatible: Annotated[Literal["loose", "strict"], later("loose")] = Field(

@@ -119,4 +119,12 @@ LOAD: dict[str, CatalogueEntry] = {
         "all rows of the table are there, and only these keys are missing. See what the server's error says: mostly its"
         " folder for temporary files (`tmpdir`) lacks space. Then resume the task, which builds the missing keys",
     ),
+    "LOAD-028": CatalogueEntry(
+        "a dump of another tool does not say in which time zone the values of column {column} (TIMESTAMP) are",
+        "dumpling writes them in the zone of its session, mydumper with `--skip-tz-utc` in that of the server"
+        " (`SELECT @@global.time_zone, @@global.system_time_zone` on the source). If that was UTC, set `timezone: UTC`"
+        " in the task's file and start again. If not, dump anew, by mydumper without"
+        " `--skip-tz-utc` or by dumpling with `--params time_zone=+00:00`, and start a task of a new name with that"
+        " dump, with `timezone: UTC` if it is dumpling's",
+    ),
 }

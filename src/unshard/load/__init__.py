@@ -14,6 +14,7 @@
 | `task` | the Spark task: some files, each piece by piece |
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
+| `file_settings` | the SET statements of an SQL file: the character set and the time zone of its values |
 | `parts` | a piece that is too large for the target, divided into parts |
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `unlike_keys` | duplicate keys that come from unlike keys of merged tables |

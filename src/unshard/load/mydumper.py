@@ -15,7 +15,8 @@ from unshard.dump.metadata import DumpResult
 from unshard.errors import LoadError, Where
 from unshard.load.contents import Contents, DataFile, SourceTable
 from unshard.load.create_statements import created_name, without_counter
-from unshard.load.sql_dump import setting, statements
+from unshard.load.file_settings import is_setting
+from unshard.load.sql_dump import statements
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.source.snapshot import counter_of
@@ -25,6 +26,8 @@ _DATABASE = "-schema-create"
 _TABLE = "-schema"
 _VIEW = "-schema-view"
 _OTHER = ("-schema-triggers", "-schema-post", "-schema-sequence")
+_UNREAD = re.compile(r"\.(?:csv|tsv|dat|parquet|sql)(?:\.(?!gz$)\w+)?$|\.(?:csv|tsv|dat)\.gz$", re.IGNORECASE)
+"""Data files that the load can't read, once those of SQL are taken out."""
 _LOCATION = re.compile(r"Log:\s*(?P<file>\S+)\s+Pos:\s*(?P<pos>\d+)(?:\s+GTID:[ \t]*(?P<gtid>[^\n]*(?:,\n[^\n]+)*))?")
 
 
@@ -35,6 +38,7 @@ def read_foreign(directory: Path) -> Contents:
     belongs to no table.
     """
     result = _locations(directory)
+    _refuse_unread(directory)
     stems = {_stem(path.name): path for path in sorted(directory.iterdir()) if path.name.endswith(_SQL)}
     databases = _databases(stems)
     views = {stem.removesuffix(_VIEW) for stem in stems if stem.endswith(_VIEW)}
@@ -58,6 +62,14 @@ def read_foreign(directory: Path) -> Contents:
             for stem, (name, sql) in sorted(tables.items())
         ),
     )
+
+
+def _refuse_unread(directory: Path) -> None:
+    """Raise LoadError LOAD-001 for a data file in a format or a compression that is not read."""
+    for path in sorted(directory.iterdir()):
+        if not path.name.endswith(_SQL) and _UNREAD.search(path.name):
+            fault = f"{path.name} is no file of SQL, plain or compressed by gzip; dump anew with that"
+            raise LoadError("LOAD-001", Where(file=str(path)), values={"fault": fault})
 
 
 def _stem(name: str) -> str:
@@ -103,7 +115,7 @@ def _databases(stems: dict[str, Path]) -> dict[str, str]:
 def _create_statement(path: Path) -> str:
     """Return the CREATE statement of a schema file."""
     where = Where(file=str(path))
-    found = [text.sql for text in statements(read_text(path), 0, where) if setting(text.sql) is None]
+    found = [text.sql for text in statements(read_text(path), 0, where) if not is_setting(text.sql)]
     creates = [sql for sql in found if re.match(rb"\s*CREATE\s", sql, re.IGNORECASE)]
     if len(creates) != 1:
         raise LoadError("LOAD-001", where, values={"fault": f"{path.name} has {len(creates)} CREATE statements"})

@@ -15,8 +15,9 @@ from unshard.dump.files import checksum
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
+from unshard.load.file_settings import FileSettings, file_settings, is_setting
 from unshard.load.mydumper import read_text
-from unshard.load.sql_dump import Rewriter, setting, statements
+from unshard.load.sql_dump import Rewriter, statements
 from unshard.model.table import Table
 from unshard.mysql.types import arrow_type, as_written
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
@@ -163,25 +164,24 @@ def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL file in memory: the SET statements that its values need, and the offset of its first INSERT."""
+    """An SQL file in memory: what its values need and are, and the offset of its first INSERT."""
 
     data: bytes
-    settings: tuple[bytes, ...]
+    settings: FileSettings
     first: int
 
 
 def open_sql(path: Path, where: Where) -> SqlText:
     """Read an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row."""
     data = read_text(path)
-    settings: list[bytes] = []
+    sets: list[bytes] = []
     first = 0
     for text in statements(data, 0, where):
-        kept = setting(text.sql)
-        if kept is None:
+        if not is_setting(text.sql):
             break
-        settings += [kept] if kept else []
+        sets.append(text.sql)
         first = text.end
-    return SqlText(data, tuple(settings), first)
+    return SqlText(data, file_settings(sets, data, first), first)
 
 
 def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Iterator[LoadPiece]:
@@ -197,7 +197,7 @@ def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Ite
             yield LoadPiece(number, end, tuple(held), last=False)
             held, held_bytes = [], 0
         end = found.end
-        if setting(found.sql) is None:
+        if not is_setting(found.sql):
             held.append(rewriter.rewrite(found.sql))
             held_bytes += len(found.sql)
     yield LoadPiece(number + 1, end, tuple(held), last=True)

@@ -27,7 +27,6 @@ _STATEMENT = re.compile(
     rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|" + _COMMENT + rb"|/(?!\*[^!])|-(?!-\s))*;", re.DOTALL
 )
 _BLANK = re.compile(rb"(?:\s++|" + _COMMENT + rb")*", re.DOTALL)
-_SETTING = re.compile(rb"(?:/\*!\d*\s*)?SET\s(.*?)(?:\*/)?\s*;\Z", re.DOTALL | re.IGNORECASE)
 _INSERT = re.compile(
     rb"(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+"
     rb"(?:" + _NAME + rb"\s*\.\s*)?" + _NAME + rb"\s*(\((?:`(?:[^`]|``)+`|[^`)])*\))?\s*VALUES?\s*",
@@ -39,9 +38,6 @@ _FLAT = rb"(?:[^'\"()]++|" + _QUOTED + rb")*"
 _NESTED = rb"(?:[^'\"()]++|" + _QUOTED + rb"|\((?:[^'\"()]++|" + _QUOTED + rb"|\(" + _FLAT + rb"\))*\))*"
 _ROW = re.compile(rb"\((" + _NESTED + rb")\)", re.DOTALL)
 _ROWS = re.compile(rb"(?:[\s,]*+\(" + _NESTED + rb"\))*\s*", re.DOTALL)
-_KEPT_SETTINGS = re.compile(
-    rb"\s*(?:NAMES|CHARACTER\s+SET|(?:@@|SESSION\s+|@@SESSION\.)?\s*TIME_ZONE)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +64,6 @@ def statements(data: bytes, start: int, where: Where) -> Iterator[Text]:
             raise LoadError("LOAD-002", where, values={"fault": f"the statement at byte {position} has no end"})
         yield Text(data[position : found.end()], found.end())
         position = found.end()
-
-
-def setting(sql: bytes) -> bytes | None:
-    """Return the SET statement to run before a file's rows, b"" for one that is not needed, None for no SET at all.
-
-    Only settings that change the meaning of the values are kept (character set, time zone); the load sets the others.
-    """
-    found = _SETTING.match(sql)
-    if found is None:
-        return None
-    return b"SET " + found[1] if _KEPT_SETTINGS.match(found[1]) else b""
 
 
 @dataclass(frozen=True, slots=True)

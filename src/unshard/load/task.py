@@ -13,6 +13,7 @@ from unshard.dump.read import dumped_columns
 from unshard.errors import LoadError, Where, enclose
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.contents import DataFile
+from unshard.load.file_settings import FileSettings
 from unshard.load.pieces import LoadPiece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
 from unshard.load.sql_dump import Rewriter, literals_of
 from unshard.load.structure import Way
@@ -43,6 +44,7 @@ class LoadWork:
         directory: the dump's folder.
         gate: the limits of the target.
         into_tidb: whether the target is a TiDB.
+        in_utc: values of TIMESTAMP are in UTC where the files don't say it.
     """
 
     endpoint: Endpoint
@@ -54,6 +56,7 @@ class LoadWork:
     gate: RateLimiter | None = None
     connections: int = 1
     into_tidb: bool = False
+    in_utc: bool = False
 
 
 def load_files(payload: bytes) -> bytes:
@@ -106,18 +109,20 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> 
         raise LoadError("LOAD-008", where, values={"fault": fault})
     check_whole(path, file.file.size, file.file.crc32, where)
     text = None if file.file.parquet else open_sql(path, where)
-    settings = text.settings if text else ()
-    destination = Destination(way.target, way.source, file.file.name, settings, where)
-    _check_joined(way, settings, where)
-    of_bytes = any(b"BINARY" in setting.upper() for setting in settings)
-    if work.into_tidb and of_bytes:
+    settings = text.settings if text else FileSettings()
+    destination = Destination(way.target, way.source, file.file.name, settings.statements, where)
+    if settings.of_bytes:
+        _check_joined(way, where)
+    if work.into_tidb and settings.of_bytes:
         _check_bytes(way, where)
+    if not (settings.zoned or work.in_utc):
+        _check_zone(way, where)
     verb = VERBS[work.on_duplicate]
     rewriter = Rewriter(way.target, columns, verb, way.mapping, where, way.constants)
     for piece in _pieces(path, text, state, file, rewriter):
         if ended.is_set():
             return
-        if of_bytes and way.unlike:
+        if settings.of_bytes and way.unlike:
             _check_unlike(way, piece, where)
         writer.apply(piece, destination)
 
@@ -157,10 +162,17 @@ def _check_unlike(way: Way, piece: LoadPiece, where: Where) -> None:
                 raise LoadError("LOAD-024", where, values={"column": name, "charset": charset, "kept": kept})
 
 
-def _check_joined(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
+def _check_zone(way: Way, where: Where) -> None:
+    """Raise LoadError LOAD-028 for a column of TIMESTAMP: nobody knows in which time zone its values are."""
+    for column in way.source.columns:
+        if column.type == "timestamp":
+            raise LoadError("LOAD-028", where, values={"column": column.name})
+
+
+def _check_joined(way: Way, where: Where) -> None:
     """Raise LoadError LOAD-016 where a mapping's text can't be joined to a column's bytes, as mydumper writes them."""
     mapping = way.mapping
-    if mapping is None or not mapping.of_text or not any(b"BINARY" in setting.upper() for setting in settings):
+    if mapping is None or not mapping.of_text:
         return
     charset = way.source.column(mapping.source_column).charset or ""
     plain = (mapping.prefix + mapping.suffix).isascii()

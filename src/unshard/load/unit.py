@@ -59,6 +59,7 @@ class LoadSettings:
         on_duplicate: what happens to a row whose key the target has.
         gate: the limits of the target.
         incremental_import: a target table may hold rows before the copy begins.
+        in_utc: values of TIMESTAMP are in UTC where the files of another tool don't say it.
     """
 
     directory: Path
@@ -67,6 +68,7 @@ class LoadSettings:
     gate: RateLimiter | None = None
     tasks: int = 16
     incremental_import: bool = False
+    in_utc: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +277,7 @@ class LoadUnit:
                     self._settings.gate,
                     max(1, min(connections, CONNECTIONS_OF_A_TASK, len(share))),
                     self._is_tidb,
+                    self._settings.in_utc,
                 )
             )
             for share in dealt

@@ -260,7 +260,15 @@ def _load(
     return LoadUnit(
         endpoint,
         tables,
-        LoadSettings(directory, pool, config.loader.on_duplicate, gate, slots, config.loader.incremental_import),
+        LoadSettings(
+            directory,
+            pool,
+            config.loader.on_duplicate,
+            gate,
+            slots,
+            config.loader.incremental_import,
+            in_utc=config.timezone != "",
+        ),
         router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
