@@ -64,6 +64,7 @@ def test_session_variables_are_folded_and_switches_are_numbers() -> None:
         ({"time_zone": "+08:00"}, "always UTC"),
         ({"autocommit": "0"}, "every batch is one transaction"),
         ({"sql_select_limit": "1000"}, "every row of a result is needed"),
+        ({"completion_type": "CHAIN"}, "a COMMIT has to end its transaction"),
         ({"character_set_client": "latin1"}, "sessions talk utf8mb4"),
         ({"sql_mode": "ansi,no_backslash_escapes"}, "cannot have NO_BACKSLASH_ESCAPES"),
         ({"a = 1, b": "2"}, "is not the name of a session variable"),

@@ -22,6 +22,7 @@ _OWNED = {
     "character_set_connection": "sessions talk utf8mb4",
     "character_set_results": "sessions talk utf8mb4",
     "sql_select_limit": "every row of a result is needed",
+    "completion_type": "a COMMIT has to end its transaction and nothing else",
 }
 _PARTS = ("ca", "cert", "key")
 
@@ -114,8 +115,8 @@ class DatabaseConfig(Section):
     session: dict[str, str] = Field(
         default_factory=dict,
         description="Session variables set on each connection, such as `tidb_skip_utf8_check: 1`. Refused: what the "
-        "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, `sql_select_limit`, "
-        "`NO_BACKSLASH_ESCAPES` in `sql_mode`). Rows are read and written with modes of our own, strict ones, whatever "
+        "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, `completion_type`, "
+        "`sql_select_limit`, `NO_BACKSLASH_ESCAPES` in `sql_mode`). Rows are read and written with modes of our own, strict ones, whatever "
         "`sql_mode` says. On TiDB the kind of transactions and their isolation are ours, whatever is set here.",
     )
     security: SecurityConfig = Field(default_factory=SecurityConfig, description="TLS of the connection.")

@@ -44,8 +44,12 @@ It makes MySQL show the primary keys that MySQL itself generated (`my_row_id`), 
 columns. Older servers and MariaDB ignore the version comment; TiDB, which is never a source, would not.
 """
 
-_ALL_ROWS = {"sql_select_limit": str((1 << 64) - 1)}
-"""A server may have a global limit on the rows of a SELECT, which cuts results off without an error or a warning."""
+_OWN = {"sql_select_limit": str((1 << 64) - 1), "completion_type": "NO_CHAIN"}
+"""Variables whose global values would change the outcome of statements without an error.
+
+A limit on the rows of a SELECT cuts results off. With `completion_type` CHAIN a COMMIT begins another transaction, in
+which the statements after it stay uncommitted; with RELEASE it ends the session.
+"""
 
 STATEMENT_SECONDS = 70 * 60
 ROWS_SECONDS = 5 * 60
@@ -92,7 +96,8 @@ class Endpoint:
 def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_seconds: int = STATEMENT_SECONDS) -> Any:
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
-    Results have all of their rows, whatever the server's `sql_select_limit` is. With `text=False` every value stays the
+    Results have all of their rows and a COMMIT ends its transaction, whatever the server's global variables are (`_OWN`).
+    With `text=False` every value stays the
     bytes that the server sent (for bulk reads). If the server is silent for `patience_seconds` within a statement, the
     statement fails as on a lost connection. For the further settings of a target's session see `mysql.target_session`.
     Raises SourceError or TargetError 001 (can't reach, retryable), 002 (refused) or 008 (TLS).
@@ -101,7 +106,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     patience = min(patience_seconds, endpoint.patience_seconds)
     if not text:
         options = {"conv": {}, "use_unicode": False}
-    variables = {"time_zone": "+00:00", **dict(endpoint.session), **_ALL_ROWS}
+    variables = {"time_zone": "+00:00", **dict(endpoint.session), **_OWN}
     begin = "SET " + ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
     if side == "source":
         begin += _SHOWN
