@@ -23,6 +23,7 @@ def server(request: pytest.FixtureRequest, target_server: MariadbServer) -> Iter
 def test_what_follows_a_commit_is_committed_by_itself(server: MariadbServer, schema: str) -> None:
     server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     with closing(connect(server.endpoint, "target")) as connection:
-        for statement in ("BEGIN", f"INSERT INTO {schema}.t VALUES (1)", "COMMIT", f"INSERT INTO {schema}.t VALUES (2)"):
+        insert = f"INSERT INTO {schema}.t VALUES "
+        for statement in ("BEGIN", insert + "(1)", "COMMIT", insert + "(2)"):
             rows(connection, statement)
         assert server.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(1,), (2,)]

@@ -116,8 +116,9 @@ class DatabaseConfig(Section):
         default_factory=dict,
         description="Session variables set on each connection, such as `tidb_skip_utf8_check: 1`. Refused: what the "
         "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, `completion_type`, "
-        "`sql_select_limit`, `NO_BACKSLASH_ESCAPES` in `sql_mode`). Rows are read and written with modes of our own, strict ones, whatever "
-        "`sql_mode` says. On TiDB the kind of transactions and their isolation are ours, whatever is set here.",
+        "`sql_select_limit`, `NO_BACKSLASH_ESCAPES` in `sql_mode`). Rows are read and written with modes of our own, "
+        "strict ones, whatever `sql_mode` says. On TiDB the kind of transactions and their isolation are ours, "
+        "whatever is set here.",
     )
     security: SecurityConfig = Field(default_factory=SecurityConfig, description="TLS of the connection.")
     max_allowed_packet: Annotated[int | None, NoEffect("the server's own value is used")] = Field(

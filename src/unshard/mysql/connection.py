@@ -96,10 +96,10 @@ class Endpoint:
 def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_seconds: int = STATEMENT_SECONDS) -> Any:
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
-    Results have all of their rows and a COMMIT ends its transaction, whatever the server's global variables are (`_OWN`).
-    With `text=False` every value stays the
-    bytes that the server sent (for bulk reads). If the server is silent for `patience_seconds` within a statement, the
-    statement fails as on a lost connection. For the further settings of a target's session see `mysql.target_session`.
+    Results have all of their rows and a COMMIT ends its transaction, whatever the server's global variables are. With
+    `text=False` every value stays the bytes that the server sent (for bulk reads). If the server is silent for
+    `patience_seconds` within a statement, the statement fails as on a lost connection. For the further settings of a
+    target's session see `mysql.target_session`.
     Raises SourceError or TargetError 001 (can't reach, retryable), 002 (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
