@@ -64,8 +64,9 @@ def test_no_answer_tells_why_for_each_master(master: Any) -> None:
     assert "busy" in ctl("query-status", "--master-addr", master.address).stderr
 
 
-def test_without_a_master_it_says_how_to_name_one(master: Any) -> None:
+def test_without_a_master_it_says_how_to_name_one(master: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del master
+    monkeypatch.chdir(tmp_path)
     done = ctl("query-status")
     assert done.exit_code == 1
     assert "CLUSTER-040" in done.stderr

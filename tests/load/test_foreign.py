@@ -26,6 +26,16 @@ SHOW MASTER STATUS:
 
 Finished dump at: 2026-01-02 03:04:06
 """
+LATER_METADATA = """# Started dump at: 2026-01-02 03:04:05
+[config]
+quote-character = BACKTICK
+
+[source]
+# SOURCE_LOG_FILE = "mysql-bin.000007"
+# SOURCE_LOG_POS = 4711
+
+# Finished dump at: 2026-01-02 03:04:06
+"""
 SCHEMA = """/*!40101 SET NAMES binary*/;
 CREATE TABLE `{table}` (
   `id` int(11) NOT NULL,
@@ -72,6 +82,7 @@ def test_a_dump_without_a_lock_has_a_second_location(folder: Path) -> None:
     [
         ("metadata", METADATA.split("Finished")[0], "not finished"),
         ("metadata", "nothing", "no position"),
+        ("metadata", LATER_METADATA, "of a mydumper later than 0.10; dump anew with dumpling or mydumper 0.10"),
         ("sh.other.1.sql", "INSERT INTO t VALUES (1);", "belongs to no table"),
         ("sh.c-schema.sql", "SELECT 1;", "0 CREATE"),
     ],

@@ -28,6 +28,7 @@ _VIEW = "-schema-view"
 _OTHER = ("-schema-triggers", "-schema-post", "-schema-sequence")
 _UNREAD = re.compile(r"\.(?:csv|tsv|dat|parquet|sql)(?:\.(?!gz$)\w+)?$|\.(?:csv|tsv|dat)\.gz$", re.IGNORECASE)
 """Data files that the load can't read, once those of SQL are taken out."""
+_SECTION = re.compile(r"^\[\w+\]\s*$", re.MULTILINE)
 _LOCATION = re.compile(r"Log:\s*(?P<file>\S+)\s+Pos:\s*(?P<pos>\d+)(?:\s+GTID:[ \t]*(?P<gtid>[^\n]*(?:,\n[^\n]+)*))?")
 
 
@@ -96,6 +97,9 @@ def _locations(directory: Path) -> DumpResult:
         Location(Position(match["file"], int(match["pos"])), "".join((match["gtid"] or "").split()))
         for match in _LOCATION.finditer(text)
     ]
+    if _SECTION.search(text):
+        fault = "its `metadata` is in the form of a mydumper later than 0.10; dump anew with dumpling or mydumper 0.10"
+        raise LoadError("LOAD-001", Where(file=str(path)), values={"fault": fault})
     if not found or "Finished dump at" not in text:
         fault = "its `metadata` has no position" if not found else "its `metadata` says that it was not finished"
         raise LoadError("LOAD-001", Where(file=str(path)), values={"fault": fault})

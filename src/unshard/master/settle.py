@@ -34,8 +34,26 @@ def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[
     with cluster.written():
         state = cluster.state
         cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
-        cluster.liveness.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
+        cluster.liveness.wait(lambda: all(_has_settled(cluster, row, wanted) for row in rows), WAIT_SECONDS)
         return [_told(cluster, row, wanted) for row in rows]
+
+
+def _has_settled(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> bool:
+    """Whether it has arrived, which the store knows as well, or never will.
+
+    A verb that comes next goes by the store: it would refuse a task as running whose pause was just answered.
+    """
+    outcome = _outcome(cluster, row, wanted)
+    return bool(outcome) or (outcome == "" and _is_stored(cluster, row))
+
+
+def _is_stored(cluster: Cluster, row: SubtaskRow) -> bool:
+    """Whether the stage that the worker last reported of a subtask is stored, or is not to be."""
+    stored, bound = cluster.state.subtasks.get((row.task, row.source)), cluster.serving(row.source)
+    brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task) if bound is not None else None
+    if stored is None or brief is None or brief.revision < stored.revision:
+        return True
+    return stored.brief is not None and stored.brief.stage is brief.stage
 
 
 def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
