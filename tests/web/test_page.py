@@ -314,9 +314,10 @@ def test_the_first_look_after_nobody_has_looked_is_fresh_but_waits_for_nobody(
 
 
 def idle(reader: StateReader) -> None:
-    """Nobody has looked for a while, and the last reading is from then."""
-    reader.now = replace(reader.now, at=reader.now.at - IDLE_SECONDS)
-    reader._watched -= 60
+    """Nobody has looked for a while, and the last reading is from then. None is under way."""
+    with reader._latch:
+        reader.now = replace(reader.now, at=reader.now.at - IDLE_SECONDS)
+        reader._watched -= 60
 
 
 def test_a_master_that_has_just_begun_to_lead_sends_nobody_back_to_the_last_leader(page: PageServed) -> None:
