@@ -8,20 +8,13 @@ from typing import Any
 
 import pytest
 
+from support.foreign_dumps import METADATA
 from unshard.errors import LoadError
 from unshard.load.mydumper import read_foreign
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.testing.mariadb_server import MariadbServer
 
-METADATA = """Started dump at: 2026-11-29 07:50:03
-SHOW MASTER STATUS:
-\tLog: mysql-bin.000001
-\tPos: 1155
-\tGTID:0-45417-3
-
-Finished dump at: 2026-11-29 07:50:03
-"""
 FROM_MARIADB = b"/*!40101 SET NAMES binary*/;\nSET FOREIGN_KEY_CHECKS=0;\n"
 FROM_MYSQL = b"/*!40014 SET FOREIGN_KEY_CHECKS=0*/;\n/*!40101 SET NAMES binary*/;\n"
 OLDER = b"/*!40101 SET NAMES binary*/;\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.foreign_dumps import METADATA
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
 from unshard.load import unit
@@ -18,14 +19,6 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.mariadb_server import MariadbServer
 
-METADATA = """Started dump at: 2026-01-02 03:04:05
-SHOW MASTER STATUS:
-\tLog: mysql-bin.000007
-\tPos: 4711
-\tGTID:0-1-99
-
-Finished dump at: 2026-01-02 03:04:06
-"""
 LATER_METADATA = """# Started dump at: 2026-01-02 03:04:05
 [config]
 quote-character = BACKTICK

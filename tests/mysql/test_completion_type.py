@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from sqlalchemy import text
 
+from unshard.master.store import engine_of
 from unshard.mysql.connection import connect, rows
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -27,3 +29,16 @@ def test_what_follows_a_commit_is_committed_by_itself(server: MariadbServer, sch
         for statement in ("BEGIN", insert + "(1)", "COMMIT", insert + "(2)"):
             rows(connection, statement)
         assert server.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(1,), (2,)]
+
+
+def test_a_session_with_the_masters_database_outlasts_its_commits(server: MariadbServer, schema: str) -> None:
+    server.run(f"CREATE DATABASE {schema}")
+    engine = engine_of(f"mysql://root@127.0.0.1:{server.port}/{schema}", "", 60)
+    try:
+        numbers = set()
+        for _ in range(2):
+            with engine.begin() as connection:
+                numbers.add(connection.execute(text("SELECT CONNECTION_ID()")).scalar())
+        assert len(numbers) == 1
+    finally:
+        engine.dispose()

@@ -27,7 +27,7 @@ _FIRST_QUOTE = re.compile(rb"(?:[^'\"`]++|`[^`]*+`)*(['\"])")
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """What an SQL file's values need and are.
+    """The meaning of an SQL file's values, and the statements that a session needs to read them so.
 
     Args:
         statements: the SET statements to run before the rows, in a session with utf8mb4 and UTC.
@@ -41,7 +41,7 @@ class FileSettings:
 
 
 def is_setting(sql: bytes) -> bool:
-    """Whether a statement is a SET."""
+    """Return whether a statement is a SET."""
     return _SET.match(sql) is not None
 
 

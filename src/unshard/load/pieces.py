@@ -164,7 +164,7 @@ def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL file in memory: what its values need and are, and the offset of its first INSERT."""
+    """An SQL file in memory, with the meaning of its values and the offset of its first INSERT."""
 
     data: bytes
     settings: FileSettings

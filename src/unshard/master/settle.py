@@ -39,16 +39,16 @@ def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[
 
 
 def _has_settled(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> bool:
-    """Whether it has arrived, which the store knows as well, or never will.
+    """Return whether nothing more is to be waited for: the subtask has arrived and its stage is stored, or never will.
 
-    A verb that comes next goes by the store: it would refuse a task as running whose pause was just answered.
+    The next verb goes by the store. Right after a pause that was answered too soon it would refuse the task as running.
     """
     outcome = _outcome(cluster, row, wanted)
     return bool(outcome) or (outcome == "" and _is_stored(cluster, row))
 
 
 def _is_stored(cluster: Cluster, row: SubtaskRow) -> bool:
-    """Whether the stage that the worker last reported of a subtask is stored, or is not to be."""
+    """Return whether the store has the stage that the worker last reported of a subtask, or is not to get it."""
     stored, bound = cluster.state.subtasks.get((row.task, row.source)), cluster.serving(row.source)
     brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task) if bound is not None else None
     if stored is None or brief is None or brief.revision < stored.revision:
