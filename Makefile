@@ -43,8 +43,7 @@ $(SUITES:%=test-%): test-%: setup
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/mypy $(addprefix -m ,$(CONFTESTS))
+	@tools/types $(CONFTESTS)
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -81,6 +82,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
     items.sort(key=_cost, reverse="PYTEST_XDIST_WORKER" in os.environ)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage less often, and without looking at modules and tests: they last as long as the process."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.hookimpl(trylast=True)  # behind pytest's own, which makes the terminal reporter

@@ -160,3 +160,37 @@ def test_libraries_are_installed_once_for_all_checkouts(tmp_path: Path, name: st
     shutil.rmtree(tmp_path / "cache")
     subprocess.run([second / ".venv/bin/pip", "uninstall", "-q", "-y", "thing"], check=True)
     subprocess.run([first / ".venv/bin/thing"], capture_output=True, check=True)
+
+
+TYPED = '[tool.mypy]\nstrict = true\nfiles = ["src"]\n'
+
+
+def test_what_mypy_knows_of_unchanged_files_comes_from_the_newest_checkout(tmp_path: Path) -> None:
+    """The next one begins with it, sees all the same which files are others, and leaves one entry."""
+    entries: list[Path] = []
+    for name, code, right in (
+        ("first", "x: int = 1", True),
+        ("second", "x: int = 2", True),
+        ("third", "x: int = ''", False),
+    ):
+        folder = tmp_path / name
+        for part in ("tools/types", "tools/cache", "requirements.lock"):
+            (folder / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / part, folder / part)
+        (folder / "pyproject.toml").write_text(TYPED)
+        (folder / "src").mkdir()
+        (folder / "src" / "a.py").write_text(f"{code}\n")
+        (folder / "src" / "conftest.py").write_text("")
+        (folder / ".venv").symlink_to(ROOT / ".venv")
+        env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "MYPYPATH": "src"}
+        done = subprocess.run(
+            ["tools/types", "conftest"], cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode == 0) == right, done.stdout + done.stderr
+        assert "Incompatible types in assignment" in done.stdout or right
+        assert (folder / ".mypy_cache" / "seen").exists() == bool(entries)
+        found = sorted(path for path in (tmp_path / "cache" / "unshard" / "types").glob("*/*") if path.is_dir())
+        assert len(found) == 1
+        assert (found == entries) != right
+        (found[0] / "seen").touch()
+        entries = found

@@ -14,8 +14,8 @@ from suites.pairs import PAIRS, Pair
 BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
 """Marks of suites beside `make test`. A test with one of them is left out of `make test`."""
 
-HOUSE: Final = ("tests/test_tidy.py", "tests/test_docs.py", "tests/test_advice.py", "tests/docs", "tests/packaging")
-"""What tells of tidiness, documents, reference pages and packaging."""
+HOUSE: Final = ("tests/test_docs.py", "tests/packaging", "tests/docs", "tests/test_advice.py", "tests/test_tidy.py")
+"""What tells of tidiness, documents, reference pages and packaging; files that take long come first."""
 
 NAMED: Final = ("spark", "recovery", *BESIDE)
 """Marks that each file of such a test names itself, so that a step collects no other files."""
@@ -70,6 +70,7 @@ class Suite:
         steps: the runs of pytest.
         needs: commands that install what its tests need, and which do nothing where that is there.
         second_try: a test that has only waited too long for an event is run once more, alone.
+        in_memory: its tests write no more than fits into memory.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Suite:
     steps: tuple[Step, ...]
     needs: tuple[tuple[str, ...], ...] = ()
     second_try: bool = False
+    in_memory: bool = False
 
 
 def _beside(name: str, about: str, *needs: tuple[str, ...], second_try: bool = False) -> Suite:
@@ -104,6 +106,7 @@ GATE: Final = Suite(
         Step("processes", f"recovery and {_GATE}", jobs=3),
     ),
     (_BROWSER,),
+    in_memory=True,
 )
 SUITES: Final = (
     GATE,

@@ -10,14 +10,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suites.catalogue import GATE, NAMED, OWN_FOLDERS, SUITES, Step, Suite
+from suites.memory import MEMORY, NEEDED, free, memory_folder
 from suites.report import RECORD, Record, read
 
 MOST_FAILURES = 5
@@ -110,11 +112,24 @@ def _step(suite: Suite, step: Step, *more: str) -> Result:
     words += [f"--deselect={test}" for test in step.without]
     begun = time.monotonic()
     environment = {**os.environ, **dict(step.environment), RECORD: str(path)}
-    code = subprocess.run([*words, *more, *paths_of(step)], env=environment, check=False).returncode
+    code = _run([*words, *more, *paths_of(step)], environment, in_memory=suite.in_memory)
     record = read(path)
     if code == NO_TESTS:
         print(f"{step.name}: no test was found", flush=True)
     return Result(suite.name, step.name, record, time.monotonic() - begun, code)
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str], *, in_memory: bool) -> int:
+    """Run pytest, with its temporary files in memory where the suite allows it and enough is free. Return its code."""
+    if not in_memory or "TMPDIR" in environment or free() < NEEDED:
+        return subprocess.run(words, env=environment, check=False).returncode
+    with memory_folder(MEMORY) as folder:
+        code = subprocess.run(words, env={**environment, "TMPDIR": str(folder)}, check=False).returncode
+        if code:
+            print(f"what the tests have written is in {folder} until the next run", flush=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    return code
 
 
 def paths_of(step: Step) -> tuple[str, ...]:

@@ -7,7 +7,13 @@ from contextlib import closing, contextmanager
 
 from unshard.testing.throwaway_server import ThrowawayServer
 
-ON = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")
+ON = (
+    "SET sql_log_bin = 0",
+    "SET GLOBAL log_output = 'TABLE'",
+    "TRUNCATE mysql.general_log",
+    "SET GLOBAL general_log = 1",
+)
+"""Without the binlog: a task that follows the server would read the TRUNCATE there, and do something about it."""
 OFF = ("SET GLOBAL general_log = 0", "SET GLOBAL log_output = 'FILE'")
 ASKED = """
     SELECT command_type, CONVERT(argument USING utf8mb4) FROM mysql.general_log

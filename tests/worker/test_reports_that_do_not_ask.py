@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from test_agent import files, rows, synced
 
 from support.general_log import general_log
-from support.task_runs import TaskFiles
+from support.task_runs import TaskFiles, newest
 from support.waiting import wait_until
 from unshard.api.status import Stage, SyncStatus
 
@@ -21,6 +21,14 @@ __all__ = ["files"]
 def forgets(thread: threading.Thread) -> bool:
     """Return whether the thread removes records of a copy in the target."""
     return thread.name.startswith("forget ")
+
+
+def test_the_log_of_what_a_server_is_asked_writes_nothing_into_its_binlog(files: TaskFiles) -> None:
+    source = files.sources["s1"]
+    before = newest(source)
+    with general_log(source):
+        pass
+    assert newest(source) == before
 
 
 def test_they_leave_both_servers_alone_and_know_the_lag(spark: SparkSession, files: TaskFiles) -> None:
