@@ -40,12 +40,13 @@ def test_the_rows_are_those_of_the_location(
         *(f"INSERT INTO {schema}.{table} VALUES ('{table}'), ('{table}')" for table in "az"),
     )
     sql = statement.format(s=schema)
+    first = threading.Lock()  # several threads of the dump take snapshots at a time
     renaming = threading.Thread(target=lambda: source_server.run(sql))
     waiting = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE INFO = '{sql}' AND STATE LIKE 'Waiting%metadata%'"
 
     def snapshot(*connections: Any) -> tuple[Location, int]:
         found = snapshots_apart_from_xa(*connections)
-        if renaming.ident is None:
+        if first.acquire(blocking=False):
             renaming.start()
             done = lambda: not renaming.is_alive() or bool(source_server.query(waiting))  # noqa: E731
             wait_until(done, "the statement has run, or waits")
