@@ -70,7 +70,7 @@ clean-cache: ## remove what was fetched and built outside of the checkout, for a
 	@tools/cache clean
 
 clean: ## remove everything that was built in this checkout, .venv too
-	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache .test-records
+	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .mypy_cache.part .ruff_cache .test-records
 
 # .cached leads to the entry of the cache that .venv was linked to; where somebody has removed it, .venv is made anew.
 $(VENV)/.cached/pyvenv.cfg:

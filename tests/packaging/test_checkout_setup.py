@@ -1,4 +1,4 @@
-"""The set-up of a checkout takes from the cache what another checkout has built: compiled kernels, Python libraries."""
+"""The set-up of a checkout takes from the cache what others have built: kernels, Python libraries, mypy's results."""
 
 from __future__ import annotations
 

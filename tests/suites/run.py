@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suites.catalogue import GATE, NAMED, OWN_FOLDERS, SUITES, Step, Suite
-from suites.memory import MEMORY, NEEDED, free, memory_folder
+from suites.memory import MEMORY, NEEDED, free, memory_folder, remove_left
 from suites.report import RECORD, Record, read
 
 MOST_FAILURES = 5
@@ -121,12 +121,14 @@ def _step(suite: Suite, step: Step, *more: str) -> Result:
 
 def _run(words: Sequence[str], environment: Mapping[str, str], *, in_memory: bool) -> int:
     """Run pytest, with its temporary files in memory where the suite allows it and enough is free. Return its code."""
-    if not in_memory or "TMPDIR" in environment or free() < NEEDED:
+    if in_memory:
+        remove_left(MEMORY)
+    if not in_memory or "TMPDIR" in environment or free(MEMORY) < NEEDED:
         return subprocess.run(words, env=environment, check=False).returncode
     with memory_folder(MEMORY) as folder:
         code = subprocess.run(words, env={**environment, "TMPDIR": str(folder)}, check=False).returncode
         if code:
-            print(f"what the tests have written is in {folder} until the next run", flush=True)
+            print(f"what the tests have written is in {folder} until the next `make test`", flush=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
     return code
