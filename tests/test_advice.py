@@ -41,6 +41,7 @@ WALKED = {
     "LOAD-025": "test_what_an_attempt_that_was_forgotten_wrote_stops_the_next",
     "LOAD-026": "test_a_table_that_was_there_is_emptied_and_one_with_rows_of_others_kept",
     "LOAD-028": "test_a_dump_that_does_not_tell_its_time_zone",
+    "LOAD-029": "test_a_dump_without_escapes",
     "RELAY-015": "test_a_source_that_was_reset",
     "RELAY-030": "test_a_dump_in_hand_is_of_one_server",
     "RELAY-032": "test_a_dump_in_hand_is_of_one_server",

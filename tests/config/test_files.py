@@ -206,3 +206,20 @@ def test_a_validator_in_a_task_that_follows_no_binlog_gives_a_notice(files: Any)
     (notice,) = files.read_task(**keys, task_mode="full").notices
     assert notice.startswith("mysql-instances[0].validator-config-name has no effect: task-mode full follows no binlog")
     assert "`unshard compare` compares the rows that were loaded" in notice
+
+
+def test_the_form_of_a_dump_of_dumpling_gives_a_notice_where_none_is_loaded(files: Any) -> None:
+    flag = "--escape-backslash=false"
+    keys: dict[str, Any] = {
+        "mydumpers": {"d": {"extra-args": flag}, "e": {"extra-args": "--escape-backslash"}},
+        "mysql_instances": [
+            {"source-id": "s1", "mydumper-config-name": "d"},
+            {"source-id": "s2", "mydumper": {"extra-args": flag}},
+            {"source-id": "s3", "mydumper-config-name": "e"},
+        ],
+    }
+    assert files.read_task(**keys, task_mode="load").notices == ()
+    notices = files.read_task(**keys, task_mode="full").notices
+    assert [notice.partition(" has no effect: ")[0] for notice in notices] == [
+        f"{flag} in extra-args of mysql-instances[{index}]" for index in (0, 1)
+    ]

@@ -28,7 +28,7 @@ def test_defaults(files: Any) -> None:
     }  # fmt: skip
     assert subtask.loader.model_dump() == {
         "pool_size": 16, "directory": "./dumped_data.t/s1", "on_duplicate": "error",
-        "incremental_import": False,
+        "incremental_import": False, "escape_backslash": None,
     }  # fmt: skip
     assert subtask.syncer.model_dump() == {
         "worker_count": 4, "batch_rows": 2000, "checkpoint_flush_interval_seconds": 30, "compact": True,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from support.advice_walks import Walk
+from support.foreign_dumps import METADATA
 from support.operated_tasks import ctl
+from support.task_runs import TaskRun
 from unshard.error_catalogue import CATALOGUE
+from unshard.testing.compare import assert_equal
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
@@ -37,6 +40,29 @@ def test_a_value_that_the_target_has_no_type_for_is_changed(walk: Walk) -> None:
     walk.write([f"UPDATE {{1}} SET d = '{short}'"])
     walk.reset()
     walk.ends_equal()
+
+
+def test_a_dump_without_escapes(walk: Walk) -> None:
+    """One of `dumpling --escape-backslash=false`: a file of it is loaded with altered texts before the other stops."""
+    walk.write([r"INSERT INTO {0} VALUES (3, 'C:\\new'), (4, 'C:\\temp')"])
+    dump = walk.files.folder / "by-dumpling"
+    dump.mkdir()
+    (dump / "metadata").write_text(METADATA)
+    ((_, create),) = walk.source.query(f"SHOW CREATE TABLE {walk.name}")
+    (dump / f"{walk.name.schema}.t-schema.sql").write_text(f"{create};\n")
+    for number, rows in enumerate((r"(1,'a'),(2,'b'),(3,'C:\new')", r"(4,'C:\temp')")):
+        text = f"/*!40101 SET NAMES binary*/;\nINSERT INTO `t` VALUES\n{rows};\n"
+        (dump / f"{walk.name.schema}.t.00000000{number}.sql").write_text(text)
+    keys = {"task-mode": "load", "loaders": {"own": {"dir": str(dump), "pool-size": 1}}}
+    walk.change(keys=keys)
+    assert walk.fails() == "LOAD-029"
+    assert walk.target.query(f"SELECT v FROM {walk.name} WHERE id = 3") == [("C:\new",)]
+    keys = {**keys, "mydumpers": {"own": {"extra-args": "--escape-backslash=false"}}}
+    walk.change(keys=keys, instance={"mydumper-config-name": "own"})
+    assert walk.fails() == "LOAD-019"
+    walk.reset()
+    TaskRun(walk.files, walk.spark).start().crew.join()
+    assert_equal([(walk.source, walk.name)], (walk.target, walk.name))
 
 
 def test_rows_that_a_statement_takes_away_are_deleted_by_hand(walk: Walk) -> None:

@@ -26,7 +26,7 @@ _SWITCHES = {
     "--escape-backslash": "escape-backslash",
     "--transactional-consistency": "transactional-consistency",
 }  # fmt: skip
-"""Flags without a value. Except for --no-locks they ask for what is done anyway, unless they are set to false."""
+"""Flags without a value. `-W` and `--transactional-consistency` ask for what is done anyway."""
 
 _REASONS = {
     **dict.fromkeys(("-m", "--no-schemas"), "the load makes the tables by their structures"),
@@ -71,6 +71,7 @@ class DumpFlags:
     statement_bytes: int | None = None
     where: str | None = None
     consistency: Consistency | None = None
+    escape_backslash: bool | None = None
 
 
 def parse_flags(text: str) -> DumpFlags:
@@ -101,6 +102,7 @@ def parse_flags(text: str) -> DumpFlags:
         statement_bytes=_number(given["statement-size"], "-s/--statement-size") if "statement-size" in given else None,
         where=given.get("where"),
         consistency=_CONSISTENCY[consistency] if consistency is not None else None,
+        escape_backslash=given["escape-backslash"] == "true" if "escape-backslash" in given else None,
     )
 
 
@@ -153,9 +155,9 @@ def _given(text: str) -> tuple[dict[str, str], list[str]]:
 def _switch(flag: str, value: str) -> str:
     if value not in ("", "true", "false"):
         raise ValueError(f"{flag} takes no value")
-    if value == "false":
+    if value == "false" and flag != "--escape-backslash":
         raise UnsupportedFlag(f"{flag}=false; take it out")
-    return "true"
+    return value or "true"
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -60,12 +60,16 @@ class DumperSettings(Section):
 
 
 class LoaderSettings(Section):
-    """The load of one source. `directory` belongs to this task and source alone."""
+    """The load of one source. `directory` belongs to this task and source alone.
+
+    `escape_backslash`: whether dumpling was told to escape by backslashes; None where the task's file does not say it.
+    """
 
     pool_size: int
     directory: str
     on_duplicate: OnDuplicate
     incremental_import: bool = False
+    escape_backslash: bool | None = None
 
 
 class SyncerSettings(Section):
@@ -250,7 +254,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         expression_filters={name: task.expression_filter[name] for name in instance.expression_filters},
         shadow_table_rules=task.shadow_table_rules if task.finds_online_ddl else (),
         trash_table_rules=task.trash_table_rules if task.finds_online_ddl else (),
-        dumper=_dumper(task.mydumpers, instance),
+        dumper=_dumper(task.dumper_of(instance), instance),
         loader=_loader(task, instance),
         syncer=_syncer(task.syncers, instance),
         clean_dump_file=task.clean_dump_file,
@@ -269,9 +273,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
     )
 
 
-def _dumper(named: Mapping[str, DumperConfig], instance: InstanceConfig) -> DumperSettings:
-    name = instance.mydumper_config_name
-    config = named[name] if name else instance.mydumper or DumperConfig()
+def _dumper(config: DumperConfig, instance: InstanceConfig) -> DumperSettings:
     flags = config.flags
     return DumperSettings(
         threads=instance.mydumper_thread or flags.threads or config.threads,
@@ -297,6 +299,7 @@ def _loader(task: TaskConfig, instance: InstanceConfig) -> LoaderSettings:
         else f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
         on_duplicate=config.on_duplicate_logical,
         incremental_import=config.incremental_import,
+        escape_backslash=task.dumper_of(instance).flags.escape_backslash,
     )
 
 

@@ -324,6 +324,11 @@ class TaskConfig(Section):
         """True if the task recognizes the tables of gh-ost and pt-osc."""
         return self.online_ddl or bool(self.online_ddl_scheme)
 
+    def dumper_of(self, instance: InstanceConfig) -> DumperConfig:
+        """Return the dump settings of one of the task's instances."""
+        name = instance.mydumper_config_name
+        return self.mydumpers[name] if name else instance.mydumper or DumperConfig()
+
     @property
     def notices(self) -> tuple[str, ...]:
         """Notices for the user about keys that have no effect; one sentence each."""
@@ -333,6 +338,13 @@ class TaskConfig(Section):
                 f"mysql-instances[{index}].meta has no effect: task-mode {self.task_mode} begins at its own dump"
                 for index, instance in enumerate(self.mysql_instances)
                 if instance.meta is not None
+            ]
+        if self.task_mode != "load":
+            found += [
+                f"--escape-backslash=false in extra-args of mysql-instances[{index}] has no effect: it says how "
+                f"dumpling wrote a dump, and task-mode {self.task_mode} reads none"
+                for index, instance in enumerate(self.mysql_instances)
+                if self.dumper_of(instance).flags.escape_backslash is False
             ]
         if self.task_mode not in ("incremental", "all"):
             found += [

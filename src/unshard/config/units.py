@@ -68,7 +68,8 @@ class DumperConfig(Section):
         description="Flags of mydumper and dumpling: `-B/--database`, `-T/--tables-list`, `-F/--filesize`, "
         "`-f/--filter`, `-r/--rows`, `-s/--statement-size`, `-t/--threads`, `--where`, `--consistency "
         "auto|none|flush|lock`, `--no-locks`, `-W/--no-views`. `-B`, `-T` and `-f` stand in for the block-allow list "
-        "in the dump, and in the dump only. Another flag is refused with the reason.",
+        "in the dump, and in the dump only. With `task-mode: load`, `--escape-backslash=false` says that dumpling was "
+        "called so (LOAD-029). Another flag is refused with the reason.",
         examples=["-B shop -T order_1,order_2", "--filter 'shop.*,!shop.tmp_*'", "--consistency none"],
     )
     format: DumpFormat = Field(

@@ -68,7 +68,8 @@ LOAD: dict[str, CatalogueEntry] = {
     "LOAD-019": CatalogueEntry(
         "the rules have changed since the load began: {count:,} files, this one among them, were loaded by the old "
         "rules",
-        "restore the routes, column mappings and extracted columns of their tables until the load is done; "
+        "restore the routes, column mappings and extracted columns of their tables, and `--escape-backslash` in"
+        " `extra-args`, until the load is done; "
         f"or {ANEW}, which drops the rows that the task has loaded, and its records",
     ),
     "LOAD-020": CatalogueEntry(
@@ -126,5 +127,11 @@ LOAD: dict[str, CatalogueEntry] = {
         " in the task's file and start again. If not, dump anew, by mydumper without"
         " `--skip-tz-utc` or by dumpling with `--params time_zone=+00:00`, and start a task of a new name with that"
         " dump, with `timezone: UTC` if it is dumpling's",
+    ),
+    "LOAD-029": CatalogueEntry(
+        "a text in this file is not escaped {form}: {fault} at byte {byte:,}",
+        "if dumpling was called with `--escape-backslash=false`, set `extra-args` to that in the task's file, under"
+        " `mydumpers:`. If not, set it to `--escape-backslash=true` there, once you know why the file has such a text."
+        f" Then {ANEW}: files that are loaded may have altered texts",
     ),
 }

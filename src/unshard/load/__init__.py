@@ -15,6 +15,7 @@
 | `pieces` | the pieces of a file, the same in every attempt |
 | `sql_dump` | the SQL text of a dump, rewritten for the target |
 | `file_settings` | the SET statements of an SQL file: the character set and the time zone of its values |
+| `backslashes` | the texts of an SQL file: whether backslashes begin escapes in them |
 | `parts` | a piece that is too large for the target, divided into parts |
 | `write` | a piece written in one transaction, or in parts if it is too large |
 | `unlike_keys` | duplicate keys that come from unlike keys of merged tables |

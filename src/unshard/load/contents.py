@@ -44,6 +44,7 @@ class Contents:
     """A whole dump: its location in the binlog, CREATE DATABASE by schema, tables by name.
 
     `identity` differs from that of every other dump, also of a later one in the same folder; at most 32 characters.
+    `foreign`: another tool wrote it.
     """
 
     directory: Path
@@ -51,6 +52,7 @@ class Contents:
     result: DumpResult
     databases: dict[str, str]
     tables: tuple[SourceTable, ...]
+    foreign: bool = False
 
 
 def contents_of(dump: Dump) -> Contents:

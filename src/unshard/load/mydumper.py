@@ -62,6 +62,7 @@ def read_foreign(directory: Path) -> Contents:
             SourceTable(name, without_counter(sql), None, counter_of(sql), tuple(files[stem]))
             for stem, (name, sql) in sorted(tables.items())
         ),
+        foreign=True,
     )
 
 

@@ -15,6 +15,7 @@ from unshard.dump.files import checksum
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
+from unshard.load.backslashes import escaped
 from unshard.load.file_settings import FileSettings, file_settings, is_setting
 from unshard.load.mydumper import read_text
 from unshard.load.sql_dump import Rewriter, statements
@@ -171,9 +172,12 @@ class SqlText:
     first: int
 
 
-def open_sql(path: Path, where: Where) -> SqlText:
-    """Read an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row."""
-    data = read_text(path)
+def open_sql(path: Path, where: Where, escape_backslash: bool | None = True) -> SqlText:
+    """Read an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row, LOAD-029.
+
+    `escape_backslash`: as `load.backslashes.escaped`.
+    """
+    data = escaped(read_text(path), escape_backslash, where)
     sets: list[bytes] = []
     first = 0
     for text in statements(data, 0, where):

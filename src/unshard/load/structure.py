@@ -71,11 +71,14 @@ class Way:
     clamped: frozenset[str] = frozenset()
     unlike: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the rules: which table the rows go to and how they are changed."""
+    def fingerprint(self, *, escaped: bool = True) -> str:
+        """Return a digest of the rules: which table the rows go to, how they are changed, how their texts are read.
+
+        `escaped`: backslashes begin escapes in the files.
+        """
         written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
-        return hashlib.sha256(repr((str(self.target), written)).encode()).hexdigest()[:32]
+        rules = (str(self.target), written) if escaped else (str(self.target), written, "no escapes")
+        return hashlib.sha256(repr(rules).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

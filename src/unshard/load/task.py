@@ -45,6 +45,7 @@ class LoadWork:
         gate: the limits of the target.
         into_tidb: whether the target is a TiDB.
         in_utc: values of TIMESTAMP are in UTC where the files don't say it.
+        escape_backslash: as `load.backslashes.escaped`.
     """
 
     endpoint: Endpoint
@@ -57,6 +58,7 @@ class LoadWork:
     connections: int = 1
     into_tidb: bool = False
     in_utc: bool = False
+    escape_backslash: bool | None = True
 
 
 def load_files(payload: bytes) -> bytes:
@@ -108,7 +110,7 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> 
         fault = f"{path.name} had {state.size} bytes then and has {file.file.size} now"
         raise LoadError("LOAD-008", where, values={"fault": fault})
     check_whole(path, file.file.size, file.file.crc32, where)
-    text = None if file.file.parquet else open_sql(path, where)
+    text = None if file.file.parquet else open_sql(path, where, work.escape_backslash)
     settings = text.settings if text else FileSettings()
     destination = Destination(way.target, way.source, file.file.name, settings.statements, where)
     if settings.of_bytes:

@@ -60,6 +60,7 @@ class LoadSettings:
         gate: the limits of the target.
         incremental_import: a target table may hold rows before the copy begins.
         in_utc: values of TIMESTAMP are in UTC where the files of another tool don't say it.
+        escape_backslash: whether another tool was told to escape by backslashes; None if that is not known.
     """
 
     directory: Path
@@ -69,6 +70,7 @@ class LoadSettings:
     tasks: int = 16
     incremental_import: bool = False
     in_utc: bool = False
+    escape_backslash: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,8 @@ class LoadUnit:
                 self._keys.create(connection)
             ways = prepare(making, contents, self._rules, creation, source, filled, self._keys)
             self._tables.write_status(connection, RUNNING)
-            rules = {name: way.fingerprint for name, way in ways.items()}
+            escaped = self._escape_backslash(contents) is not False
+            rules = {name: way.fingerprint(escaped=escaped) for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
             _tell_lost(contents, ways, source)
@@ -218,6 +221,10 @@ class LoadUnit:
             self._rows_before = _loaded(states).rows
             left = frozenset(name for name, state in states.items() if not state.finished)
             return contents, ways, epoch, left
+
+    def _escape_backslash(self, contents: Contents) -> bool | None:
+        """Return the setting for another tool's dump. Unshard's own always escapes."""
+        return self._settings.escape_backslash if contents.foreign else True
 
     def _builds(self, tables: Sequence[TableName]) -> None:
         names = [str(table) for table in tables[:_NAMED]]
@@ -278,6 +285,7 @@ class LoadUnit:
                     max(1, min(connections, CONNECTIONS_OF_A_TASK, len(share))),
                     self._is_tidb,
                     self._settings.in_utc,
+                    self._escape_backslash(contents),
                 )
             )
             for share in dealt

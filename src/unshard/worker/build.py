@@ -189,9 +189,7 @@ def _own_relay(config: SubtaskConfig, start: Location | None, upstream: str) -> 
 
 def _meta_start(config: SubtaskConfig) -> Location | None:
     start = config.start
-    if start is None:
-        return None
-    return Location(Position(start.binlog_name, start.binlog_pos), start.binlog_gtid)
+    return Location(Position(start.binlog_name, start.binlog_pos), start.binlog_gtid) if start else None
 
 
 def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: StartPoint) -> tuple[Location | None, str]:
@@ -268,6 +266,7 @@ def _load(
             slots,
             config.loader.incremental_import,
             in_utc=config.timezone != "",
+            escape_backslash=config.loader.escape_backslash,
         ),
         router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
