@@ -96,7 +96,7 @@ def test_the_reference_page_tells_unit_default_and_support() -> None:
     assert (
         "| `source-id` | text | required | Name of the source in tasks and checkpoints. Example: `shop-01`. |" in page
     )
-    assert re.search(r"\| `collation_compatible` \|.*\*Not supported yet\*", page)
+    assert re.search(r"\| `timezone` \|.*\*Not supported yet\*", page)
     assert re.search(r"\| `on-duplicate-logical` \|.*DM's old name: `on-duplicate`\. \|", page)
     assert "### `mysql-instances[].syncer`, `syncers.NAME`\n" in page
     columns = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}

@@ -21,8 +21,6 @@ MAPPING = {
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("timezone", "+08:00"),
-    ("collation_compatible", "strict"),
-    ("experimental.async-checkpoint-flush", True),
     ("mydumpers.d.extra-args", "--consistency snapshot"),
     ("mydumpers.d.extra-args", "--no-views=false"),
     ("mydumpers.d.extra-args", "--no-schemas"),
@@ -57,6 +55,8 @@ WITHOUT_EFFECT: list[tuple[str, Any]] = [
     ("heartbeat-update-interval", 2),
     ("heartbeat-report-interval", 2),
     ("ansi-quotes", True),
+    ("collation_compatible", "strict"),
+    ("experimental.async-checkpoint-flush", True),
     ("remove-meta", True),
     ("target-database.max-allowed-packet", 1),
     ("mydumpers.d.mydumper-path", "/usr/bin/mydumper"),

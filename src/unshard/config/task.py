@@ -76,6 +76,8 @@ JsonValues = Literal["stop", "convert"]
 TimeValues = Literal["stop", "clamp"]
 CollationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]+(_[A-Za-z0-9]+)*$")]
 _HEARTBEAT = NoEffect("DM dropped its heartbeat")
+_COLLATIONS_KEPT = NoEffect("the source's collations are always kept")
+_ASYNC_FLUSH = NoEffect("a checkpoint is one small write between two batches; the rows are the same")
 _SHADOW = (r"^_(.+)_(?:new|gho)$",)
 _TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
 
@@ -165,7 +167,7 @@ class SparkConfig(Section):
 class ExperimentalConfig(Section):
     """DM's experimental settings."""
 
-    async_checkpoint_flush: Annotated[bool, later(False)] = Field(
+    async_checkpoint_flush: Annotated[bool, _ASYNC_FLUSH] = Field(
         default=False, description="Write checkpoints while changes go on being applied."
     )
 
@@ -233,10 +235,10 @@ class TaskConfig(Section):
         " (LOAD-028).",
     )
     case_sensitive: bool = Field(default=False, description="Patterns and names of rules are compared with their case.")
-    collation_compatible: Annotated[Literal["loose", "strict"], later("loose")] = Field(
+    collation_compatible: Annotated[Literal["loose", "strict"], _COLLATIONS_KEPT] = Field(
         default="loose",
         alias="collation_compatible",
-        description="`strict`: write the source's default collations out.",
+        description="`strict`: the source's default collations are kept where the target has others. They always are.",
     )
     collations: dict[CollationName, CollationName] = Field(
         default_factory=dict,

@@ -24,6 +24,8 @@ UNKNOWN_COLLATION = frozenset({1273, 1115})
 _NOT_GRANTED = 1227
 _ADDS, _INSISTS = "sql_generate_invisible_primary_key", "sql_require_primary_key"
 _HISTORY = "system_versioning_alter_history"
+_COLLATIONS, _OF_UTF8MB4 = "character_set_collations", "default_collation_for_utf8mb4"
+"""What MariaDB and MySQL call the default collations of character sets, where these are not those of its build."""
 _OF_TIMESTAMPS = frozenset({"TIMESTAMP", "SELECT"})
 """Words without one of which a statement makes no TIMESTAMP column.
 
@@ -50,9 +52,21 @@ NEUTRAL: Mapping[str, Value] = {
 
 @contextmanager
 def neutral_session(connection: Any) -> Iterator[None]:
-    """Set the variables of `NEUTRAL`; the old values are set again at the end."""
-    with _variables(connection, NEUTRAL):
+    """Set the variables of `NEUTRAL` and `printed_collations`; the old values are set again at the end."""
+    with _variables(connection, {**NEUTRAL, **printed_collations(connection)}):
         yield
+
+
+def printed_collations(connection: Any) -> dict[str, Value]:
+    """Return the variables with which a statement that SHOW CREATE printed means the collations of its server.
+
+    Only servers before MySQL 8.0 and MariaDB 10.6.12 leave a collation out: the default of its character set, as they
+    were built. MySQL 8.0 has another one for utf8mb4, MariaDB 11.5 for all Unicode character sets. Statements for TiDB
+    name every collation.
+    """
+    there = {} if is_tidb(connection) else _there(connection)
+    values = {_COLLATIONS: "", _OF_UTF8MB4: _UTF8MB4_DEFAULTS[0]}
+    return {name: value for name, value in values.items() if name in there}
 
 
 @contextmanager
@@ -151,19 +165,17 @@ def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
     wanted = _no_generated_key(there)
     if context.mariadb and _HISTORY in there:
         wanted[_HISTORY] = "KEEP"  # else an ALTER of a system-versioned table is refused
-    if "character_set_collations" in there:  # MariaDB, set to others than it was built with
-        wanted["character_set_collations"] = ",".join(f"{name.partition('_')[0]}={name}" for name in names)
-    if "default_collation_for_utf8mb4" in there:
-        wanted["default_collation_for_utf8mb4"] = next(
-            (name for name in names if name in _UTF8MB4_DEFAULTS), _UTF8MB4_DEFAULTS[0]
-        )
+    if _COLLATIONS in there:  # MariaDB, set to others than it was built with
+        wanted[_COLLATIONS] = ",".join(f"{name.partition('_')[0]}={name}" for name in names)
+    if _OF_UTF8MB4 in there:
+        wanted[_OF_UTF8MB4] = next((name for name in names if name in _UTF8MB4_DEFAULTS), _UTF8MB4_DEFAULTS[0])
     return wanted
 
 
 def _there(connection: Any) -> dict[str, str]:
     """Return the variables that not every target has, with the values of the connection's beginning."""
     if connection not in _variables_there:
-        names = ("character_set_collations", "default_collation_for_utf8mb4", _HISTORY, _ADDS, _INSISTS)
+        names = (_COLLATIONS, _OF_UTF8MB4, _HISTORY, _ADDS, _INSISTS)
         listed = ", ".join(map(repr, names))
         found = rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed})")
         _variables_there[connection] = dict(found)

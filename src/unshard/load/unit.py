@@ -12,7 +12,7 @@ from typing import Any
 
 from unshard.crash_point import reach
 from unshard.ddl.in_snapshot import DdlInSnapshot
-from unshard.ddl.session import copied_tables
+from unshard.ddl.session import copied_tables, printed_collations
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.plan import shares
 from unshard.errors import LoadError, UnshardError, Where, disclose
@@ -311,7 +311,9 @@ def _loaded(states: Mapping[str, FileState]) -> LoadResult:
 
 
 def _prepare_session(connection: Any) -> None:
-    rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
+    written = {name: f"'{value}'" for name, value in printed_collations(connection).items()}
+    values = {**SESSION, **written}
+    rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in values.items()))
 
 
 def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
