@@ -47,7 +47,8 @@ def test_no_table_is_copied_later_than_the_others_from_mysql(pair: Pair) -> None
     of_sources = [path for path in folders.glob("*/setup*.sql") if path.name != "setup.target.sql"]
     locking = {path.parent.name for path in of_sources if "LOCK TABLES" in path.read_text("utf-8")}
     assert locking
-    played = "tests/scenarios/test_shard_ddl.py::test_the_merged_table_is_as_the_folder_says"
-    assert late
-    late += [f"{played}[{folder}]" for folder in locking]
+    played = "tests/scenarios/test_shard_ddl.py"
+    if played in pair.paths:
+        assert late
+        late += [f"{played}::test_the_merged_table_is_as_the_folder_says[{folder}]" for folder in locking]
     assert [test for test in late if test not in left_out] == []

@@ -16,6 +16,7 @@ from support.task_runs import Command, TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -68,6 +69,7 @@ def test_another_statement_stands_in_for_it_once(
     target_server: MariadbServer,
     schema: str,
 ) -> None:
+    maybe = "" if isinstance(target_server, MysqlServer) else " IF EXISTS"
     add_mine(source_server, schema)
     stopped_run(files, spark)
     ctl(
@@ -76,7 +78,7 @@ def test_another_statement_stands_in_for_it_once(
         str(files.task_path),
         "-s",
         "s1",
-        f"ALTER TABLE {schema}.t DROP COLUMN IF EXISTS mine, ADD COLUMN mine BIGINT NOT NULL DEFAULT 9;",
+        f"ALTER TABLE {schema}.t DROP COLUMN{maybe} mine, ADD COLUMN mine BIGINT NOT NULL DEFAULT 9;",
     )
     with Command(files, crash_at=crash) as command:
         command.dies(crash)

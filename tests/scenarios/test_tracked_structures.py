@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_wrong_structure_stops_the_task_until_it_is_set_right(
     wrong.write_text("CREATE TABLE t (id INT PRIMARY KEY, v INT);")
     said = ctl("binlog-schema", "update", task, schema, "t", str(wrong), "-s", "s1")["sources"][0]
     assert said["source"] == "s1"
-    assert "`v` int(11)" in said["msg"]
+    assert re.search(r"`v` int(\(11\))? ", said["msg"])  # MySQL 8.0 has no widths
     source_server.run(f"INSERT INTO {schema}.t VALUES (2, 'two')")
     error = stopped_run(files, spark)
     assert "SYNC-007" in str(error) or "BINLOG-022" in str(error), error

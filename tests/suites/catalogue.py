@@ -130,7 +130,7 @@ SUITES: Final = (
     ),
     Suite(
         "pairs",
-        "whole tasks from MySQL and MariaDB into TiDB and MariaDB",
+        "whole tasks from MySQL and MariaDB into TiDB, MySQL and MariaDB",
         tuple(map(_of_pair, PAIRS)),
         (_TIDB, _MYSQL, _BROWSER),
     ),

@@ -54,7 +54,8 @@ def test_a_suite_that_may_uses_memory_where_enough_is_free(
     places = list(map(Path, told.read_text().split(os.pathsep)))
     assert [memory in place.parents for place in places] == [used, used]
     assert [elsewhere in (place, *place.parents) for place in places] == [bool(chosen), bool(chosen)]
-    assert [path.exists() for path in places] == [not (used and right)] * 2
+    ours = places if used else places[:1]  # other runs of pytest remove folders of tests that are in the usual place
+    assert [path.exists() for path in ours] == [not (used and right)] * len(ours)
     kept = f"what the tests have written is in {places[0]} until the next `make test`"
     assert (kept in capfd.readouterr().out) == (used and not right)
 

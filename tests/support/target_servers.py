@@ -1,4 +1,4 @@
-"""The server that tests write to: a MariaDB, or a TiDB where UNSHARD_TEST_TARGET is `tidb`."""
+"""The server that tests write to: a MariaDB, or what UNSHARD_TEST_TARGET names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.mysql_server import Mysql80Server
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -23,13 +24,14 @@ tests in `tests/mysql_server`.
 
 TARGETS: dict[str, Callable[[], ThrowawayServer]] = {
     "mariadb": lambda: MariadbServer({"gtid_domain_id": "9", **BUILT_IN_COLLATIONS}),
+    "mysql-8.0": Mysql80Server,
     "tidb": TidbServer,
 }
 """By name, as UNSHARD_TEST_TARGET has it."""
 
 
 def target_name() -> str:
-    """Return the product of the targets of this run, a key of `TARGETS`."""
+    """Return the product and release of the targets of this run, a key of `TARGETS`."""
     return os.environ.get("UNSHARD_TEST_TARGET", "mariadb")
 
 

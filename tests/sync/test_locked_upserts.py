@@ -13,6 +13,7 @@ from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.planning.target_plan import plan_target
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.throwaway_server import ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
@@ -37,17 +38,20 @@ KEYS = {
     "id INT PRIMARY KEY, v ENUM('', 'a'), w INT UNIQUE": True,
 }
 OF_MARIADB = {"id INT PRIMARY KEY, v TEXT COLLATE utf8mb4_bin, UNIQUE KEY (v)": False}
+OF_MYSQL = {"id INT PRIMARY KEY, v TEXT COLLATE utf8mb4_bin, UNIQUE KEY (v(9))": True}
 OF_TIDB = {
     "id VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY NONCLUSTERED, v INT UNIQUE": False,
     "id VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY CLUSTERED, v INT UNIQUE": True,
 }
 
 
+OF: dict[type, dict[str, bool]] = {MariadbServer: OF_MARIADB, MysqlServer: OF_MYSQL, TidbServer: OF_TIDB}
+
+
 @pytest.mark.server
 def test_which_tables_have_them(target_server: ThrowawayServer, schema: str) -> None:
     """Those whose rows a server meets by the primary key before any other unique key."""
-    own = OF_TIDB if isinstance(target_server, TidbServer) else OF_MARIADB
-    assert isinstance(target_server, MariadbServer | TidbServer)
+    (own,) = (keys for kind, keys in OF.items() if isinstance(target_server, kind))
     target_server.run(f"CREATE DATABASE IF NOT EXISTS {schema}")
     connection = target_server.connection()
     for number, (columns, expected) in enumerate({**KEYS, **own}.items()):
