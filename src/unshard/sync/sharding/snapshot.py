@@ -13,7 +13,7 @@ from threading import Event
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.in_snapshot import DdlInSnapshot, is_kept
 from unshard.ddl.online import OnlineDdl
-from unshard.ddl.parse import classify
+from unshard.ddl.parse import classify, classify_ddl
 from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
@@ -106,14 +106,19 @@ def _met(
 def _refuse(part: Ddl, copy: Table, tracker: SchemaTracker, reader: StatementReader, store: CheckpointStore) -> None:
     """Raise ShardError SHARD-029 if copies with and without the operation can't be loaded into one target."""
 
+    def shown_after(ddl: Ddl) -> Table | None:
+        return store.on_target(lambda connection: tracker.after(connection, ddl)).get(copy.name)
+
     def leaves_as_it_is(part: Ddl) -> bool:
+        """Compare what the target's server says before and after it: the source's may write the same otherwise."""
+        nothing = classify_ddl(f"ALTER TABLE {copy.name.quoted}", part.context)
         try:
-            after = store.on_target(lambda c: tracker.after(c, part)).get(copy.name)
+            before, after = shown_after(nothing), shown_after(part)
         except DdlError as error:
             if error.code not in NOT_FOLLOWED:
                 raise
             return False
-        return after is None or (after.columns, after.indexes) == (copy.columns, copy.indexes)
+        return before is None or after is None or (after.columns, after.indexes) == (before.columns, before.indexes)
 
     if not is_kept(part, copy, leaves_as_it_is):
         why = f"`{part.text[:200]}` ran on it while it was copied, and the copy of another shard may not have it"
