@@ -48,6 +48,15 @@ def test_what_the_target_lacks_already_is_not_dropped_again() -> None:
     assert not difference(NAME, before, definition(), Dialect.MARIADB, definition())
 
 
+def test_expressions_are_in_brackets_which_mysql_requires() -> None:
+    """MariaDB shows a call without."""
+    before = behind(definition(), "ADD COLUMN c DATE, ADD COLUMN d DATE DEFAULT (CURDATE())")
+    after = behind(definition(), "ADD COLUMN c DATE DEFAULT (CURDATE()), ADD COLUMN d INT DEFAULT (CURDATE())")
+    text = difference(NAME, before, after, Dialect.MARIADB)
+    changed = "ALTER COLUMN `c` SET DEFAULT (curdate()), MODIFY COLUMN `d` int(11) DEFAULT (curdate())"
+    assert text.lower() == f"alter table `all`.`t` {changed}".lower()
+
+
 def test_a_default_with_as_many_digits_as_a_decimal_has() -> None:
     world = World(A, B)
     world.alter(A, "ADD COLUMN c DECIMAL(65,30) NOT NULL DEFAULT 12345678901234567890123456789012345")

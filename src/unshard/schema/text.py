@@ -117,8 +117,11 @@ def _partitions(table: TableDefinition) -> str:
     return f"\n {table.partitions}" if table.partitions else ""
 
 
-def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> str:
-    """Return a column's line. Its character set is named only if it differs from the table's."""
+def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Dialect, *, brackets: bool = False) -> str:
+    """Return a column's line. Its character set is named only if it differs from the table's.
+
+    `brackets`: as `default_text`.
+    """
     words = [quote_name(column.name), type_text(column.type, dialect)]
     if column.type.is_text and (column.charset, column.collation) != (table.charset, table.collation):
         words.append(f"CHARACTER SET {column.charset} COLLATE {column.collation}")
@@ -133,7 +136,7 @@ def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Diale
         words.append("NULL")
     if column.auto_increment:
         words.append("AUTO_INCREMENT")
-    if (default := default_text(column, dialect)) is not None:
+    if (default := default_text(column, dialect, brackets=brackets)) is not None:
         words.append(f"DEFAULT {default}")
     if column.renewed:
         words.append(f"ON UPDATE {_now(column.type, dialect)}")
@@ -144,8 +147,11 @@ def column_text(column: ColumnDefinition, table: TableDefinition, dialect: Diale
     return " ".join([*words, *column.others])
 
 
-def default_text(column: ColumnDefinition, dialect: Dialect) -> str | None:
-    """Return the text after DEFAULT in SHOW CREATE TABLE; None if the column has no DEFAULT clause."""
+def default_text(column: ColumnDefinition, dialect: Dialect, *, brackets: bool = False) -> str | None:
+    """Return the text after DEFAULT in SHOW CREATE TABLE; None if the column has no DEFAULT clause.
+
+    `brackets`: an expression is in brackets, as MySQL takes it; MariaDB, which takes it too, shows some without.
+    """
     default = column.default
     if column.generated is not None or column.auto_increment or column.period:
         return None
@@ -158,7 +164,7 @@ def default_text(column: ColumnDefinition, dialect: Dialect) -> str | None:
         case DefaultKind.NOW:
             return _now(column.type, dialect)
         case DefaultKind.EXPRESSION:
-            return _expression(default, dialect)
+            return f"({default.text})" if brackets else _expression(default, dialect)
     numeric = column.type.name in _NUMBERS and default.text[:1] not in "bBxX"
     if numeric and dialect is not Dialect.MARIADB and default.text[:1] not in "'\"":
         return f"'{default.text}'"

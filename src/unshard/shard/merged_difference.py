@@ -88,9 +88,12 @@ def _modified(there: ColumnDefinition, column: ColumnDefinition, table: TableDef
     name = quote_name(column.name)
     if column.default is None and not column.nullable:
         return [f"ALTER COLUMN {name} DROP DEFAULT"]
-    return [f"ALTER COLUMN {name} SET DEFAULT {default_text(column, dialect)}"]
+    return [f"ALTER COLUMN {name} SET DEFAULT {default_text(column, dialect, brackets=True)}"]
 
 
 def _text(column: ColumnDefinition, table: TableDefinition, dialect: Dialect) -> str:
-    """Return the column's text with its character set, because the target's default may be another one."""
-    return column_text(column, replace(table, charset="", collation=""), dialect)
+    """Return the column's text with its character set, because the target's default may be another one.
+
+    It is as MySQL and MariaDB take it: the target may be of the other product than the source.
+    """
+    return column_text(column, replace(table, charset="", collation=""), dialect, brackets=True)
