@@ -18,13 +18,15 @@ HEAD = b"/*!40101 SET NAMES binary*/;\n/*!40103 SET TIME_ZONE='+00:00' */;\nINSE
 ESCAPED = (
     rb"""(1,'it\'s','','C:\\temp\\',x'00','\0\n\r\"\Z'),(-2,"it\'s","C:\\\'",NULL,CONVERT("[\"a\"]" USING UTF8MB4))"""
 )
+OF_BYTES = b"""(1,"\\\xe9t\\\xe9","\xc3\xa9\\\xc3")"""
 PLAIN = rb"""(1,'it''s','','C:\temp\',x'00','a"b'),(-2,'''','C:\''',NULL,'/*\*/')""" + b",(3,'\\\n\r\0\x1a')"
 DOUBLED = rb"""(1,'it''s','','C:\\temp\\',x'00','a"b'),(-2,'''','C:\\''',NULL,'/*\\*/')""" + b",(3,'\\\\\n\r\0\x1a')"
 
 
 @pytest.mark.parametrize("told", [None, True])
 def test_escaped_texts_stay_as_they_are(told: bool | None) -> None:
-    data = HEAD + ESCAPED + b";\n" + HEAD + ESCAPED + b";\n"
+    """Also those in which mydumper has escaped bytes that are no characters of its session."""
+    data = HEAD + ESCAPED + b";\n" + HEAD + OF_BYTES + b";\n"
     assert escaped(data, told, Where()) == data
 
 

@@ -7,7 +7,8 @@ r"""Backslashes in the texts of another tool's SQL file: whether they begin esca
 
 Nothing in a dump names the form. Both tools escape the same seven bytes (dumpling's export/sql_type.go,
 mysql_real_escape_string of MySQL's client library), so a text that has one of them as it is, or a backslash in front of
-any other byte, was not escaped. A file without a backslash means the same in both forms.
+any other byte of ASCII, was not escaped; mydumper also escapes bytes above ASCII that do not belong to a character of
+its session. A file without a backslash means the same in both forms.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 from unshard.errors import LoadError, Where
 
 _COMMENT = rb"/\*(?!!)(?:[^*]++|\*(?!/))*\*/|--(?=\s)[^\n]*+|#[^\n]*+"
-_BODY = rb"(?:[^'\"\\\0\n\r\x1a]++|\\[0nrZ'\"\\])*+"
+_BODY = rb"(?:[^'\"\\\0\n\r\x1a]++|\\[0nrZ'\"\\\x80-\xff])*+"
 _END = rb"(?=[\s,);*]|\Z)"
 """What follows the quote at the end of a text."""
 _ESCAPED = re.compile(
