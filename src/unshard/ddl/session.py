@@ -60,9 +60,9 @@ def neutral_session(connection: Any) -> Iterator[None]:
 def printed_collations(connection: Any) -> dict[str, Value]:
     """Return the variables with which a statement that SHOW CREATE printed means the collations of its server.
 
-    Only servers before MySQL 8.0 and MariaDB 10.6.12 leave a collation out: the default of its character set, as they
-    were built. MySQL 8.0 has another one for utf8mb4, MariaDB 11.5 for all Unicode character sets. Statements for TiDB
-    name every collation.
+    Only MySQL before 8.0 and MariaDB before MDEV-29446 (2022) leave a collation out: the default of its character set,
+    as they were built. MySQL 8.0 has another one for utf8mb4, MariaDB 11.5 for all Unicode character sets. Statements
+    for TiDB name every collation.
     """
     there = {} if is_tidb(connection) else _there(connection)
     values = {_COLLATIONS: "", _OF_UTF8MB4: _UTF8MB4_DEFAULTS[0]}
