@@ -112,9 +112,13 @@ def test_the_values_are_those_of_the_source(
     make_load: Callable[..., LoadUnit],
     schema: str,
     target_server: MariadbServer,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Which form was taken is told where nobody has named it."""
     folder(rows)
     make_load(schema, route=lambda name: TableName(schema, name.table), escape_backslash=told).run()
+    warned = [record for record in caplog.records if "backslashes in the dump's texts" in str(record.msg)]
+    assert len(warned) == (told is None)
     assert target_server.query(f"SELECT id, v FROM {schema}.t ORDER BY id") == VALUES
 
 

@@ -25,7 +25,7 @@ _NOT_GRANTED = 1227
 _ADDS, _INSISTS = "sql_generate_invisible_primary_key", "sql_require_primary_key"
 _HISTORY = "system_versioning_alter_history"
 _COLLATIONS, _OF_UTF8MB4 = "character_set_collations", "default_collation_for_utf8mb4"
-"""What MariaDB and MySQL call the default collations of character sets, where these are not those of its build."""
+"""Variables of MariaDB and MySQL that replace the default collations with which the server was built."""
 _OF_TIMESTAMPS = frozenset({"TIMESTAMP", "SELECT"})
 """Words without one of which a statement makes no TIMESTAMP column.
 

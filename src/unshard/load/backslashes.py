@@ -16,18 +16,18 @@ from __future__ import annotations
 import re
 
 from unshard.errors import LoadError, Where
+from unshard.load.sql_dump import COMMENT
 
-_COMMENT = rb"/\*(?!!)(?:[^*]++|\*(?!/))*\*/|--(?=\s)[^\n]*+|#[^\n]*+"
 _BODY = rb"(?:[^'\"\\\0\n\r\x1a]++|\\[0nrZ'\"\\\x80-\xff])*+"
 _END = rb"(?=[\s,);*]|\Z)"
-"""What follows the quote at the end of a text."""
+"""A look ahead for the bytes that may stand behind the closing quote of a text."""
 _ESCAPED = re.compile(
-    rb"(?:[^'\"`/#\-]++|'%s'%s|\"%s\"%s|`[^`]*+`|%s|[-/#]){1,4096}" % (_BODY, _END, _BODY, _END, _COMMENT), re.DOTALL
+    rb"(?:[^'\"`/#\-]++|'%s'%s|\"%s\"%s|`[^`]*+`|%s|[-/#]){1,4096}" % (_BODY, _END, _BODY, _END, COMMENT), re.DOTALL
 )
 _ESCAPED_BODY = re.compile(_BODY)
-_PLAIN = re.compile(rb"(?:[^'`/#\-]++|'[^']*+'(?:%s|(?='))|`[^`]*+`|%s|[-/#]){1,4096}" % (_END, _COMMENT), re.DOTALL)
+_PLAIN = re.compile(rb"(?:[^'`/#\-]++|'[^']*+'(?:%s|(?='))|`[^`]*+`|%s|[-/#]){1,4096}" % (_END, COMMENT), re.DOTALL)
 _PLAIN_BODY = re.compile(rb"[^']*+")
-_PLAIN_TEXT = re.compile(rb"%s|`[^`]*+`|('[^']*+')" % _COMMENT, re.DOTALL)
+_PLAIN_TEXT = re.compile(rb"%s|`[^`]*+`|('[^']*+')" % COMMENT, re.DOTALL)
 _BY_BACKSLASHES = "by backslashes, as dumpling and mydumper do it"
 _BY_QUOTES = "as `--escape-backslash=false` in the task's file says"
 

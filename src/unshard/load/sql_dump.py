@@ -19,14 +19,14 @@ from unshard.transform.extract import Constant
 
 _QUOTED = rb"'(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\""
 _NAME = rb"(?:`(?:[^`]|``)+`|[^\s`(.]+)"
-_COMMENT = rb"/\*(?!!)(?:[^*]++|\*(?!/))*\*/|--(?=\s)[^\n]*+|#[^\n]*+"
+COMMENT = rb"/\*(?!!)(?:[^*]++|\*(?!/))*\*/|--(?=\s)[^\n]*+|#[^\n]*+"
 # The re module of Python 3.11.0 to 3.11.4 (Debian 12 has 3.11.2) does not go back to where the last round of a
 # possessive group began, if that round read something before it failed (CPython's issue 106052). So a group whose
 # rounds may do that is not possessive; its alternatives exclude each other, so that going back finds nothing else.
 _STATEMENT = re.compile(
-    rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|" + _COMMENT + rb"|/(?!\*[^!])|-(?!-\s))*;", re.DOTALL
+    rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|" + COMMENT + rb"|/(?!\*[^!])|-(?!-\s))*;", re.DOTALL
 )
-_BLANK = re.compile(rb"(?:\s++|" + _COMMENT + rb")*", re.DOTALL)
+_BLANK = re.compile(rb"(?:\s++|" + COMMENT + rb")*", re.DOTALL)
 _INSERT = re.compile(
     rb"(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+"
     rb"(?:" + _NAME + rb"\s*\.\s*)?" + _NAME + rb"\s*(\((?:`(?:[^`]|``)+`|[^`)])*\))?\s*VALUES?\s*",

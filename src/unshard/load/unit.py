@@ -215,7 +215,7 @@ class LoadUnit:
             rules = {name: way.fingerprint(escaped=escaped) for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
-            _tell_lost(contents, ways, source)
+            _tell_lost(contents, ways, source, self._settings.escape_backslash)
             epoch = self._tables.take_over(connection, contents.identity, files)
             states = self._tables.states(connection)
             self._rows_before = _loaded(states).rows
@@ -316,10 +316,15 @@ def _prepare_session(connection: Any) -> None:
     rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in values.items()))
 
 
-def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
-    """Warn of each column whose values a dump of another tool can't hold unchanged."""
-    if (contents.directory / STATE).exists():
+def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str, escape_backslash: bool | None) -> None:
+    """Warn of each column whose values a dump of another tool can't hold unchanged, and of a form that nobody named."""
+    if not contents.foreign:
         return
+    if escape_backslash is None:
+        logger("load", source=source).warning(
+            "backslashes in the dump's texts are read as escapes; if dumpling was called with --escape-backslash=false,"
+            " stop the task, set `extra-args` to that under `mydumpers:`, and begin anew with --reset"
+        )
     for table in contents.tables:
         for column in ways[table.name].source.columns:
             lost = ""
