@@ -41,6 +41,8 @@ PRINTING = frozenset({"cli", APART})
 FORBIDDEN_NAMES = frozenset({"utils", "util", "common", "helpers", "helper", "misc", "core", "manager", "base"})
 LONGEST_FILE = 400
 CLOCKS = frozenset({"time.sleep", "asyncio.sleep", "time.monotonic", "time.perf_counter", "time.process_time"})
+CLOCK_METHODS = frozenset({"wait_for_timeout", "elapsed"})
+"""Of Playwright's tabs and of httpx's answers."""
 BY_THE_CLOCK = frozenset(
     {
         "tests/support/waiting.py",  # what all others wait by
@@ -306,7 +308,7 @@ def test_no_test_is_skipped_or_expected_to_fail() -> None:
 def clock_uses(path: Path) -> Iterator[str]:
     """Where a file of the tests sleeps or reads a clock that measures time; children's scripts in texts apart."""
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in CLOCKS:
+        if isinstance(node, ast.Attribute) and (ast.unparse(node) in CLOCKS or node.attr in CLOCK_METHODS):
             yield f"{place(path)}:{node.lineno} {ast.unparse(node)}"
         elif isinstance(node, ast.ImportFrom) and any(f"{node.module}.{one.name}" in CLOCKS for one in node.names):
             yield f"{place(path)}:{node.lineno} imports of {node.module}"

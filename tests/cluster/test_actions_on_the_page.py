@@ -6,15 +6,15 @@ At the end the cluster has a lock, an error, a lost worker and 2,000 tables at o
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 from shop import SHARDS, TARGET, Shop
 
+from support.chromium import chromium, new_tab
 from support.task_runs import newest
 from unshard.model.table import TableName
 from unshard.testing.cluster import ThrowawayCluster
@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytes
 
 AXE = Path(__file__).parents[1] / "web" / "axe.min.js"
 TABLES = 2000
-PATIENCE = 120_000
 TASK_SCREENS = ("", "/copy", "/tables", "/routes", "/validation", "/config", "/log")
 
 
@@ -38,13 +37,8 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -
 
 @pytest.fixture(scope="module")
 def tab() -> Iterator[Page]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        tab = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-        tab.set_default_timeout(PATIENCE)
-        yield tab
-        browser.close()
+    with chromium() as browser:
+        yield new_tab(browser, viewport={"width": 1280, "height": 900})
 
 
 def url(shop: Shop, path: str = "") -> str:

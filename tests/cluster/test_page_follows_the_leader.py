@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from math import inf
 
 import httpx
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 from shop import Shop
 
+from support.chromium import chromium, new_tab
 from support.waiting import wait_until
 from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.mariadb_server import MariadbServer
@@ -32,11 +32,8 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -
 
 @pytest.fixture
 def tab() -> Iterator[Page]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser.new_context().new_page()
-        browser.close()
+    with chromium() as browser:
+        yield new_tab(browser)
 
 
 def address(shop: Shop) -> str:
@@ -59,11 +56,11 @@ def test_an_open_page_goes_on_with_the_next_leader(shop: Shop, tab: Page) -> Non
     begun = begins(first)
     old.kill()
     tab.wait_for_selector("#link:has-text('connection lost')")
-    tab.wait_for_url(lambda url: first not in url, timeout=120_000)
+    tab.wait_for_url(lambda url: first not in url)
     second = address(shop)
     assert second != first
     assert tab.url == f"http://{second}/ui/tasks/shop/tables?sort=applied"
-    tab.wait_for_selector("#link:has-text('live')", timeout=60_000)
+    tab.wait_for_selector("#link:has-text('live')")
     before = tab.inner_text("main tbody")
     shop.all_move()
     wait_until(lambda: tab.inner_text("main tbody") != before, "the table of sources moves")
@@ -92,9 +89,9 @@ def test_a_page_of_a_leader_that_freezes_goes_to_the_next_one(shop: Shop, tab: P
     old.freeze()
     try:
         tab.wait_for_selector("#link:has-text('connection lost')")
-        tab.wait_for_url(lambda url: first not in url, timeout=120_000)
+        tab.wait_for_url(lambda url: first not in url)
         assert tab.url.endswith("/ui/tasks/shop?minutes=15")
-        tab.wait_for_selector("#link:has-text('live')", timeout=60_000)
+        tab.wait_for_selector("#link:has-text('live')")
     finally:
         old.wake()
 
@@ -105,6 +102,6 @@ def test_a_page_of_a_leader_that_is_evicted_goes_to_the_next_one(shop: Shop, tab
     tab.goto(f"http://{first}/ui/")
     tab.wait_for_selector("#link:has-text('live')")
     shop.cluster.told("operate-leader", "evict")
-    tab.wait_for_url(lambda url: first not in url, timeout=60_000)
+    tab.wait_for_url(lambda url: first not in url)
     tab.wait_for_selector("#link:has-text('live')")
     assert tab.get_by_role("link", name="shop", exact=True).count() == 1

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 from shop import PATIENT, SHARDS, TARGET, Shop
 
+from support.chromium import chromium, new_tab
 from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.browser, pytest.mark.cluster]
 
-PATIENCE = 180_000
 ROWS, A_FILE = 2000, 100
 PICTURES = os.environ.get("UNSHARD_PAGE_PICTURES", "")
 """Folder to put a picture of each state into, in both themes."""
@@ -38,13 +37,8 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -
 
 @pytest.fixture(scope="module")
 def tab() -> Iterator[Page]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        tab = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-        tab.set_default_timeout(PATIENCE)
-        yield tab
-        browser.close()
+    with chromium() as browser:
+        yield new_tab(browser, viewport={"width": 1280, "height": 900})
 
 
 def says(shop: Shop, tab: Page, words: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from page_served import HOSTILE, STEPS, PageServed, copied, differing, status, validation
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from support.chromium import chromium, new_tab
 from unshard.model.table import TableName
 from unshard.web.page.step_times import WHOLE
 
@@ -20,22 +20,18 @@ TABLES = 2000
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as made:
         yield made
-        made.close()
 
 
 def opened(
     browser: Browser, page: PageServed, theme: str = "light", *, script: bool = True, width: int = 1280
 ) -> tuple[Page, list[str]]:
     """A browser's page that ada has logged in with, and what goes wrong in it."""
-    context = browser.new_context(
-        color_scheme="dark" if theme == "dark" else "light", java_script_enabled=script,
+    tab, wrong = new_tab(
+        browser, color_scheme="dark" if theme == "dark" else "light", java_script_enabled=script,
         viewport={"width": width, "height": 900},
-    )  # fmt: skip
-    tab, wrong = context.new_page(), []
+    ), list[str]()  # fmt: skip
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("console", lambda line: wrong.append(line.text) if "Content Security" in line.text else None)
     ours = f"http://{page.server.address}/"
@@ -45,6 +41,40 @@ def opened(
     tab.get_by_role("button", name="Log in").click()
     tab.wait_for_url(page.url)
     return tab, wrong
+
+
+_EVENTS_ARE_COUNTED = """
+    window.refreshes = 0;
+    document.addEventListener("refresh", () => { window.refreshes += 1; }, true);
+    window.EventSource = class extends EventSource {
+        constructor(address) {
+            super(address);
+            this.addEventListener("state", (event) => { window.heard = event.lastEventId; });
+        }
+    };
+"""
+
+
+def count_events(tab: Page) -> None:
+    """For `change_while_frozen`; before the tab goes to its screen."""
+    tab.add_init_script(_EVENTS_ARE_COUNTED)
+
+
+def change_while_frozen(tab: Page, change: Callable[[], None]) -> None:
+    """Freeze the page and change what it shows: it hears of the change and does not read itself anew."""
+    tab.get_by_role("button", name="Freeze").click()
+    tab.wait_for_selector("#link:has-text('frozen')")
+    heard, refreshes = tab.evaluate("[window.heard, window.refreshes]")
+    change()
+    tab.wait_for_function("before => window.heard !== before", arg=heard)
+    assert tab.evaluate("window.refreshes") == refreshes
+
+
+def go_on(tab: Page) -> None:
+    """The page that is frozen reads itself anew at once."""
+    refreshes = tab.evaluate("window.refreshes")
+    tab.get_by_role("button", name="Freeze").click()
+    assert tab.evaluate("window.refreshes") == refreshes + 1
 
 
 def write_log(page: PageServed) -> None:

@@ -14,6 +14,7 @@ from page_served import page_served, status
 from playwright.sync_api import Browser
 from served import bearer, tokens
 
+from support.chromium import new_tab
 from unshard.testing.proxy import FaultProxy
 from unshard.web.page import screens
 from unshard.web.page.screens import ALIVE_SECONDS
@@ -59,7 +60,7 @@ def test_a_master_that_neither_answers_nor_hangs_up_is_lost_and_found_again(brow
     """As one that is frozen, or behind a line that is cut without a word."""
     with page_served(tmp_path, status(), guarded=False) as page:
         proxy = FaultProxy(*_address(page.server.address))
-        tab = browser.new_context().new_page()
+        tab = new_tab(browser)
         tab.goto(f"http://127.0.0.1:{proxy.port}/ui/tasks/shop")
         tab.wait_for_selector("#link:has-text('live')")
         proxy.stall()

@@ -142,7 +142,7 @@ def test_the_screen_at_ten_thousand_tables(tmp_path: Path) -> None:
         answer = browser.get("tasks/shop/copy")
         assert HOSTILE in read(browser, "tasks/shop/copy?stage=dumping").text
         assert "<script>alert" not in answer.text
-        assert answer.elapsed.total_seconds() < 1
+        assert answer.text.count("<tr") == 1 + 100
         assert len(answer.text) < 60_000
         assert "orders_00042" in read(browser, "tasks/shop/copy?q=RS_00042").text
         assert read(browser, "tasks/none/copy", 404)

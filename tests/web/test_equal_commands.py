@@ -18,6 +18,7 @@ from playwright.sync_api import Browser
 from test_page import PageText
 from typer.testing import CliRunner
 
+from support.chromium import new_tab
 from support.waiting import PATIENCE_SECONDS
 from unshard.api.status import Stage
 from unshard.cli.app import app
@@ -206,7 +207,7 @@ def test_no_link_to_a_form_lacks_what_its_command_needs(tmp_path: Path, monkeypa
 @pytest.mark.browser
 def test_the_command_follows_what_is_typed(browser: Browser, page: PageServed) -> None:
     """The server makes it, which knows how to quote; the address that it is asked at holds no secret."""
-    tab = browser.new_context().new_page()
+    tab = new_tab(browser)
     asked: list[str] = []
     tab.goto(f"{page.url}do/binlog-replace?task=shop&sources=s1")
     assert tab.locator("#command").inner_text() == "unshard ctl binlog replace shop STATEMENTS -s s1"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browsed import browser, opened, write_log
+from browsed import browser, change_while_frozen, count_events, go_on, opened, write_log
 from page_served import PageServed, copied, page_served, status
 from playwright.sync_api import Browser
 
@@ -70,20 +70,23 @@ def test_a_draft_is_compared_and_applied(browser: Browser, page: PageServed) -> 
 
 
 def test_the_log_goes_on_and_is_held_still(browser: Browser, page: PageServed) -> None:
+    def more() -> None:
+        write_log(page)
+        page.server._app.state.page.look()
+
     tab, wrong = opened(browser, page)
+    count_events(tab)
     write_log(page)
     tab.goto(f"{page.url}tasks/shop/log?level=error")
     tab.wait_for_selector("td:has-text('batch 39 closed')")
     assert tab.locator("tbody tr").count() == 10
     tab.wait_for_selector("#link:has-text('live')")
-    write_log(page)
-    page.server._app.state.page.look()
+    more()
     tab.wait_for_selector("tbody tr:nth-child(20)")
-    tab.get_by_role("button", name="Freeze").click()
-    write_log(page)
-    page.server._app.state.page.look()
-    tab.wait_for_timeout(1500)
+    change_while_frozen(tab, more)
     assert tab.locator("tbody tr").count() == 20
+    go_on(tab)
+    tab.wait_for_selector("tbody tr:nth-child(30)")
     assert wrong == []
     tab.context.close()
 

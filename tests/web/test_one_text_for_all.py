@@ -100,9 +100,11 @@ def test_the_points_of_a_chart_are_written_out_once_for_all(tmp_path: Path, monk
             return history(task)
 
         monkeypatch.setattr(reader, "history", counted)
-        found = {httpx.get(f"{page.url}tasks/shop/history", headers=bearer("vic")).text for _ in range(MANY)}
+        found = {
+            httpx.get(f"{page.url}tasks/shop/history", headers=bearer("vic"), timeout=60).text for _ in range(MANY)
+        }
         assert len(found) == 1
         assert asked == ["shop"]
         reader._due = 0.0
         page.set(status(lag=9))
-        assert httpx.get(f"{page.url}tasks/shop/history", headers=bearer("vic")).json()["s1"][-1][1] == 9
+        assert httpx.get(f"{page.url}tasks/shop/history", headers=bearer("vic"), timeout=60).json()["s1"][-1][1] == 9

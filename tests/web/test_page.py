@@ -269,13 +269,13 @@ def test_ten_thousand_tables_are_paged(tmp_path: Path) -> None:
 
 def test_a_stream_tells_of_what_is_new_and_asks_workers_once_for_all(page: PageServed) -> None:
     events = {**bearer("vic"), "Accept": "text/event-stream"}
-    with httpx.Client(timeout=30) as browser, browser.stream("GET", f"{page.url}stream", headers=events) as stream:
+    with httpx.Client(timeout=60) as browser, browser.stream("GET", f"{page.url}stream", headers=events) as stream:
         lines = stream.iter_lines()
         first = next(line for line in lines if line.startswith("id: "))
         page.set(status(lag=77))
         second = next(line for line in lines if line.startswith("id: "))
         assert int(second[4:]) > int(first[4:])
-    assert len(httpx.get(f"{page.url}stream", headers=bearer("vic")).text) < 200
+    assert len(httpx.get(f"{page.url}stream", headers=bearer("vic"), timeout=60).text) < 200
 
 
 def test_two_hours_are_kept_of_each_source(page: PageServed) -> None:
@@ -327,17 +327,17 @@ def test_a_master_that_has_just_begun_to_lead_sends_nobody_back_to_the_last_lead
         assert browser.get("tasks/shop", follow_redirects=False).status_code == 200
     events = {**bearer("vic"), "Accept": "text/event-stream"}
     reader.now = replace(reader.now, leader="127.0.0.1:1", number=reader.now.number + 1)
-    with httpx.Client(timeout=30) as browser, browser.stream("GET", f"{page.url}stream", headers=events) as stream:
+    with httpx.Client(timeout=60) as browser, browser.stream("GET", f"{page.url}stream", headers=events) as stream:
         assert "leader" not in next(line for line in stream.iter_lines() if line.startswith("data: "))
 
 
 def test_a_master_tells_anybody_whether_it_leads_and_lets_the_page_ask_the_others(page: PageServed) -> None:
-    leads = httpx.get(f"{page.url}leads")
+    leads = httpx.get(f"{page.url}leads", timeout=60)
     assert (leads.status_code, leads.text, leads.headers["access-control-allow-origin"]) == (204, "", "*")
     reader = page.server._app.state.page
     own = reader.now.figures.masters
     others = ({"clientURLs": ["m2.example:8261"]}, {"clientURLs": ["m3 'unsafe-inline'; x"]})
     reader.now = replace(reader.now, figures=replace(reader.now.figures, masters=(*own, *others)))
-    policy = httpx.get(f"{page.url}login").headers["content-security-policy"]
+    policy = httpx.get(f"{page.url}login", timeout=60).headers["content-security-policy"]
     assert "connect-src 'self' http://m2.example:8261; " in policy
     assert "unsafe" not in policy

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsed import browser, opened
+from browsed import browser, change_while_frozen, count_events, go_on, opened
 from page_served import HOSTILE, PageServed, page_served, status
 from playwright.sync_api import Browser, Route
 
@@ -51,17 +51,18 @@ def test_a_task_is_paused_and_stopped_by_hand(browser: Browser, served_page: Pag
 def test_what_changes_is_shown_without_a_reload(browser: Browser, served_page: PageServed) -> None:
     served_page.set(status())
     tab, wrong = opened(browser, served_page)
+    count_events(tab)
     tab.goto(f"{served_page.url}tasks/shop")
     tab.wait_for_selector("#link:has-text('live')")
     tab.evaluate("window.kept = document.querySelector('h1')")
     served_page.set(status(wrong=True, lag=77))
     tab.wait_for_selector("text=SYNC-011")
     assert tab.evaluate("window.kept === document.querySelector('h1')"), "what stays the same is not drawn anew"
-    tab.get_by_role("button", name="Freeze").click()
-    served_page.set(status(lag=78))
-    tab.wait_for_timeout(1500)
+    change_while_frozen(tab, lambda: served_page.set(status(lag=78)))
     assert tab.get_by_text("SYNC-011").count() == 1
     assert HOSTILE.split("\u202e")[0] in tab.inner_text("main")
+    go_on(tab)
+    tab.wait_for_selector("text=SYNC-011", state="detached")
     assert wrong == []
     tab.context.close()
 

@@ -19,6 +19,7 @@ from browsed import browser
 from pictured_shop import PicturedShop
 from playwright.sync_api import Browser, Page
 
+from support.chromium import new_tab
 from support.task_runs import Command
 from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.testing.mariadb_server import MariadbServer
@@ -123,12 +124,10 @@ def test_a_picture_is_of_a_real_run_and_of_the_screen_as_it_is(browser: Browser,
     told = PICTURES[name]
     if name in ("page-overview", "page-validation"):
         go_wrong(run)
-    context = browser.new_context(
-        color_scheme="dark" if told.theme == "dark" else "light", viewport={"width": 1280, "height": told.height}
-    )
-    tab = context.new_page()
+    theme, size = "dark" if told.theme == "dark" else "light", (1280, told.height)
+    tab = new_tab(browser, color_scheme=theme, viewport={"width": size[0], "height": size[1]})
     tab.goto(run.url + told.path)
-    tab.wait_for_selector(told.awaited, timeout=180_000)
+    tab.wait_for_selector(told.awaited)
     tab.wait_for_selector("#link:has-text('live')")
     shown = tab.inner_text("main")
     assert [one for one in told.says if one not in shown] == []
@@ -139,9 +138,8 @@ def test_a_picture_is_of_a_real_run_and_of_the_screen_as_it_is(browser: Browser,
         tab.screenshot(path=picture)
         text.write_text(found)
     assert found == text.read_text(), f"{name}.png is older than the screen: UNSHARD_DOCS_PICTURES=15 takes it anew"
-    size = tuple(int.from_bytes(picture.read_bytes()[at : at + 4], "big") for at in (16, 20))
-    assert size == (1280, told.height)
-    context.close()
+    assert tuple(int.from_bytes(picture.read_bytes()[at : at + 4], "big") for at in (16, 20)) == size
+    tab.context.close()
 
 
 def test_each_picture_of_the_page_stands_in_the_docs() -> None:

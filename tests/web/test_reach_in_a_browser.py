@@ -18,9 +18,16 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from support.chromium import new_tab
+
 pytestmark = [pytest.mark.browser, pytest.mark.page]
 __all__ = ["browser"]
 PREFIX = "/db/unshard"
+DATA_IS_SEEN = """() => {
+    const plot = document.getElementById("chart-lag").plot, setData = plot.setData;
+    plot.setData = (...given) => { setData(...given); window.given = true; };
+    window.plot = plot;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +100,7 @@ def behind_a_prefix(page: PageServed) -> Iterator[str]:
 
 def test_behind_a_prefix_the_page_is_whole(browser: Browser, page: PageServed) -> None:
     with behind_a_prefix(page) as url:
-        context = browser.new_context()
-        tab, asked = context.new_page(), list[str]()
+        tab, asked = new_tab(browser), list[str]()
         tab.on("request", lambda one: asked.append(one.url))
         tab.goto(url)
         tab.get_by_label("Token").fill("token-ada")
@@ -111,7 +117,7 @@ def test_behind_a_prefix_the_page_is_whole(browser: Browser, page: PageServed) -
         tab.get_by_role("button", name="Log out").click()
         tab.wait_for_url(f"{url}login")
         assert [one for one in asked if not one.startswith((url, "data:"))] == []
-        context.close()
+        tab.context.close()
 
 
 def test_a_chart_is_not_drawn_anew_and_keeps_its_zoom(browser: Browser, page: PageServed) -> None:
@@ -126,11 +132,10 @@ def test_a_chart_is_not_drawn_anew_and_keeps_its_zoom(browser: Browser, page: Pa
         "([a, b]) => document.getElementById('chart-lag').plot.setScale('x', {min: a, max: b})",
         [last - 900, last - 300],
     )
-    tab.evaluate("document.querySelector('#chart-lag canvas').kept = true")
-    with tab.expect_response("**/history", timeout=30_000):
-        pass
-    tab.wait_for_timeout(300)
-    assert tab.evaluate("document.querySelector('#chart-lag canvas').kept"), "it is not drawn anew"
+    tab.evaluate(DATA_IS_SEEN)
+    tab.wait_for_function("() => document.getElementById('chart-lag').plot !== window.plot || window.given")
+    assert tab.evaluate("document.getElementById('chart-lag').plot === window.plot"), "it is not drawn anew"
+    assert tab.locator("#chart-lag canvas").count() == 1
     assert tab.evaluate(extent) == [last - 900, last - 300]
     assert wrong == []
     tab.context.close()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
+from support.chromium import chromium, new_tab
 from support.task_runs import Command
 from support.validated_tasks import QUICK, ValidationRecords, validated
 from support.waiting import wait_until
@@ -36,13 +36,8 @@ def shop(source_server: MariadbServer, target_server: ThrowawayServer, schema: s
 
 @pytest.fixture
 def tab() -> Iterator[Page]:
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_context().new_page()
-        page.set_default_timeout(120_000)  # of a busy machine
-        yield page
-        browser.close()
+    with chromium() as browser:
+        yield new_tab(browser)
 
 
 def act(tab: Page, link: str, button: str, typed: str = "") -> None:
