@@ -41,14 +41,16 @@ PLACE = ScratchPlace("dm_meta", "followed", "source-1")
 class Followed:
     """One schema of the source, under the same name on the target. Everything it runs on the source it follows.
 
-    `unlike` are the columns whose old rows get other values on the target than on the source, by what
-    `sync.statements.backfill` said before.
+    `zone` is the time zone that SYSTEM stands for. `unlike` are the columns whose old rows get other values on the
+    target than on the source, by what `sync.statements.backfill` said before.
     """
 
-    def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "") -> None:
+    def __init__(
+        self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "", zone: str = "+00:00"
+    ) -> None:
         self.server, self.schema = source, schema
         self.source, self.target = source.connection(), target.connection()
-        self.traits = replace(read_traits(source.endpoint), lower_case_names=False, time_zone="+00:00")
+        self.traits = replace(read_traits(source.endpoint), lower_case_names=False, time_zone=zone)
         self.tracker = SchemaTracker(PLACE, schema_default=lambda name: show_create_database(self.source, name))
         self.ran: list[str] = []
         self._ddl: TidbDdl | None = None

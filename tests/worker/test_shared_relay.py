@@ -147,14 +147,15 @@ def test_the_last_reader_ends_the_relay_unless_it_is_to_be_kept(
 def test_a_reader_of_a_server_that_is_no_longer_followed_is_told(
     relay: SharedRelay, source_server: MariadbServer
 ) -> None:
-    reader = begun(relay, source_server, newest(source_server))
-    holds(reader, newest(source_server))
-    other = relay.reader(Location(newest(source_server)), "another")
+    end = newest(source_server)
+    reader = begun(relay, source_server, end)
+    holds(reader, end)
+    other = relay.reader(Location(end), "another")
     other.start()
     with pytest.raises(RelayError, match="RELAY-008") as raised:
         reader.check()
     assert raised.value.values == {"expected": uuid(source_server), "found": "another"}
-    assert reader.wait_for(newest(source_server), 0.2)
+    assert reader.wait_for(end, 0.2)
 
 
 @pytest.mark.parametrize(("enable_gtid", "ends"), [(True, []), (False, ["RELAY-008"])])

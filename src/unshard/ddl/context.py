@@ -83,8 +83,8 @@ class Context:
         schema: the default schema; "" where there was none.
         sql_mode: the event's bit mask, or names with commas between them.
         timestamp: the value of NOW(): seconds since 1970, with the fraction where the event has one.
-        time_zone: an offset or a name. "" where the event has none, which means that nothing in it depends on it. Never
-            SYSTEM: the caller puts in the zone that SYSTEM was upstream.
+        time_zone: an offset or a name. "" where the event has none: no value of a row or of the statement depended on
+            it there. SYSTEM only where it isn't known which zone that was upstream.
         collation_connection, collation_server: ids as in the event; 0 where it has none. The text itself is decoded.
         explicit_defaults_for_timestamp: None where neither the event nor the source tells it; the target's own setting
             counts then.
@@ -98,6 +98,9 @@ class Context:
         auto_increment: `auto_increment_increment` and `auto_increment_offset`.
         strict: whether the statement is one of ours, which no source has run: the target refuses what it would cut.
         inline_references: whether the server makes a foreign key of REFERENCES in a column's definition, or may do so.
+        default_zone: the time zone of the source's sessions that set none. For a statement whose event has none because
+            its table was empty, if it is run on a table with rows: a ghost's on the real table, a shard's on the merged
+            one.
         by_tool: whether a tool of online DDL ran it on a copy that the tool itself filled (`ddl.online`).
     """
 
@@ -117,6 +120,7 @@ class Context:
     auto_increment: tuple[int, int] = (1, 1)
     strict: bool = False
     inline_references: bool = True
+    default_zone: str = ""
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -167,6 +171,7 @@ class Context:
             "auto_increment": self.auto_increment,
             "strict": self.strict,
             "inline_references": self.inline_references,
+            "default_zone": self.default_zone,
         }
 
     @classmethod
@@ -190,6 +195,7 @@ class Context:
             (step, offset),
             form.get("strict", False),
             form.get("inline_references", True),
+            form.get("default_zone", ""),
         )
 
 

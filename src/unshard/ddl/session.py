@@ -14,6 +14,7 @@ from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.names import names_charset_alone
 from unshard.ddl.statement import StatementKind
+from unshard.ddl.zones import session_zone
 from unshard.errors import DdlError, Where
 from unshard.mysql.collations import charset_of, collation_of
 from unshard.mysql.connection import rows
@@ -74,15 +75,13 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
     """Set the session of the statement's event, without strictness and foreign key checks; undone at the end.
 
     NOW() gives the event's time. The text itself is sent as utf8mb4. For an unknown `collation_connection` the session
-    keeps its own: it affects literals only. Raises DdlError DDL-009 for time zone SYSTEM, and DDL-010 where the
+    keeps its own: it affects literals only. Raises DdlError as `session_zone`, and DDL-010 where the
     statement relies on a default collation that the target lacks: that of a new schema, or that of a character set
     which it names without a collation.
     """
-    if context.time_zone.upper() == "SYSTEM":
-        raise DdlError("DDL-009", context.where, values={"statement": statement})
     wanted: dict[str, Value] = {
         "sql_mode": ",".join(context.target_modes),
-        "time_zone": context.time_zone or "+00:00",
+        "time_zone": session_zone(connection, context, statement),
         "foreign_key_checks": 0,
     }
     if context.timestamp:

@@ -54,10 +54,19 @@ DDL: dict[str, CatalogueEntry] = {
         "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, and start again",
     ),
     "DDL-009": CatalogueEntry(
-        "the statement was run in the time zone of the source's host, which the log does not name: {statement}",
+        "the statement was run in the time zone of the source's host, whose name no server tells and whose rules are "
+        "not known here: {statement}",
         "start the source with a fixed `default_time_zone`, such as '+00:00'; for this statement, give one without "
         "that zone, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, or leave it out with `skip`; then "
         "start again",
+    ),
+    "DDL-043": CatalogueEntry(
+        "the statement was run in time zone {zone}, which the target does not know, and it may bring values of rows "
+        "through its offsets: {statement}",
+        "load the names of time zones into the target (`mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql -u root "
+        "mysql`; on MariaDB `mariadb-tzinfo-to-sql`), then start again; or leave the statement out, `unshard ctl "
+        "binlog skip {task_file} -s {source_id}`, or run another one in its place, `unshard ctl binlog replace "
+        "{task_file} -s {source_id} 'SQL'`, and start again",
     ),
     "DDL-010": CatalogueEntry(
         "the target does not know collation {collation}, the default for what the statement creates: {statement}",

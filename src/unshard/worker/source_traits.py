@@ -11,30 +11,25 @@ from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import Flavour, identify
+from unshard.source.system_zone import system_zone
 from unshard.sync.statements.reader import SourceTraits
-
-_OFFSET_OF_SYSTEM = """
-SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
-"""
 
 
 def read_traits(endpoint: Endpoint) -> SourceTraits:
-    """Return its flavour, how it folds names, its time zone and its defaults of TIMESTAMP. Raises SourceError."""
+    """Return its flavour, how it folds names, its time zones and its defaults of TIMESTAMP. Raises SourceError."""
     with session(endpoint, "source") as connection:
         server = identify(connection)
         ((names, zone),) = rows(connection, "SELECT @@lower_case_table_names, @@global.time_zone")
-        if str(zone).upper() == "SYSTEM":
-            ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
-            sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
-            zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
+        of_host = system_zone(connection)
         mariadb = server.flavour is Flavour.MARIADB
         dialect = server_dialect(mariadb=mariadb, version=server.version)
         explicit = rows(connection, "SHOW GLOBAL VARIABLES LIKE 'explicit_defaults_for_timestamp'")
         return SourceTraits(
             mariadb,
             int(names) == 1,
-            str(zone),
+            of_host,
             dialect,
+            default_zone=of_host if str(zone).upper() == "SYSTEM" else str(zone),
             explicit_defaults=bool(explicit) and explicit[0][1] == "ON",  # servers without it have the implied defaults
             logs_defaults=logs_explicit_defaults(server.version),
             inline_references=tuple(server.version) >= ((10, 5) if mariadb else (9,)),

@@ -52,7 +52,13 @@ from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.sync.sharding.item_fills import item_fill, numbered_by, refused_fills
 from unshard.sync.sharding.optimistic import OptimisticGroups
-from unshard.sync.sharding.owner import operator_in, operator_pieces, statements_of, without_copied
+from unshard.sync.sharding.owner import (
+    in_logged_zone,
+    operator_in,
+    operator_pieces,
+    statements_of,
+    without_copied,
+)
 from unshard.sync.statements.backfill import NUMBERED, Backfiller, has_rows
 from unshard.target.operators import Operator, OperatorKind, load_operators
 from unshard.target.sharding import move_merged
@@ -272,7 +278,8 @@ class MergedChanges:
         assert merged.after is not None
         if change.barrier:
             item = next(iter(items.values()))
-            return [replace(one, ddl=without_ignore(one.ddl)) for one in self._left_to_run(merged, item)]
+            met = in_logged_zone(self._left_to_run(merged, item), items.values())
+            return [replace(one, ddl=without_ignore(one.ddl)) for one in met]
         where = Where(self.store.source, str(merged.target), _place(items, at)[0] if items else None)
         try:
             text = difference(merged.target, merged.after, change.after, merged.dialect, self._there(merged.target))

@@ -108,7 +108,8 @@ def statements_for(
     statements; as `for_target`.
     """
     assert group.ready is not None
-    met = statements_of(group.ready)
+    items = [state.sequence.items[0] for state in group.tables.values() if state.sequence.items]
+    met = in_logged_zone(statements_of(group.ready), items)
     if operator is not None and operator.op is OperatorKind.SKIP:
         return ()
     own: list[Ddl] = []
@@ -144,6 +145,19 @@ def _own(
     if keeper.is_copied(group.source):
         met = without_copied(met, group.target, store)
     return store.on_target(lambda c: in_targets_words(c, met, rules))
+
+
+def in_logged_zone(met: Sequence[RoutedDdl], items: Iterable[DdlItem]) -> Sequence[RoutedDdl]:
+    """Return a DDL's statements, without a time zone on record, in that of the same DDL on another table.
+
+    A server logs the zone only if a value depends on it, so not for an empty table.
+    """
+    if all(one.ddl.context.time_zone for one in met):
+        return met
+    contexts = [one.ddl.context for item in items for one in statements_of(item)]
+    zone = next((context.time_zone for context in contexts if context.time_zone), "")
+    contexts = [replace(one.ddl.context, time_zone=one.ddl.context.time_zone or zone) for one in met]
+    return [replace(one, ddl=replace(one.ddl, context=own)) for one, own in zip(met, contexts, strict=True)]
 
 
 def without_copied(met: Sequence[RoutedDdl], target: TableName, store: CheckpointStore) -> Sequence[RoutedDdl]:

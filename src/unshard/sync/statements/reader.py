@@ -31,10 +31,11 @@ class SourceTraits:
     Args:
         mariadb: it is a MariaDB server.
         lower_case_names: it stores names in lower case.
-        time_zone: the value of its SYSTEM time zone.
+        time_zone: the time zone that SYSTEM is on it (`source.system_zone`).
         dialect: the syntax of its SHOW CREATE TABLE.
         explicit_defaults: its explicit_defaults_for_timestamp, for statements whose event does not record theirs.
         logs_defaults: a MariaDB that records it in each event where it is on.
+        default_zone: the time zone of a session that sets none.
         inline_references: it makes a foreign key of REFERENCES in a column's definition.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
@@ -46,6 +47,7 @@ class SourceTraits:
     dialect: Dialect = Dialect.MARIADB
     explicit_defaults: bool | None = None
     logs_defaults: bool = True
+    default_zone: str = ""
     inline_references: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
@@ -62,6 +64,7 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
         sql_mode=query.sql_mode,
         timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
         time_zone=traits.time_zone if zone.upper() == "SYSTEM" else zone,
+        default_zone=traits.default_zone,
         collation_connection=query.connection_collation,
         collation_server=query.server_collation,
         mariadb=traits.mariadb,

@@ -1,0 +1,78 @@
+"""The time zone in which a statement runs on the target: it means the moments that it meant on the source.
+
+A TIMESTAMP is a moment. A statement that brings it to another type, or a constant to it, does so by the session's time
+zone, with the offset that the zone had at each moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from unshard.ddl.context import Context
+from unshard.ddl.cursor import tokens_of
+from unshard.errors import DdlError
+from unshard.mysql.connection import rows
+from unshard.schema.lex import Token, TokenKind
+
+_OFFSET = re.compile(r"[+-]\d{1,2}:\d\d")
+_UTC = frozenset({"UTC", "ETC/UTC", "GMT", "ETC/GMT"})
+_OF_ROWS = frozenset({"MODIFY", "CHANGE", "AS"})
+"""Words without one of which an ALTER computes no value from another value of the row."""
+_DATE = re.compile(r"['\"]?\d[\d:.T /-]{3,}['\"]?")
+"""A constant that may be a date."""
+_STAMPS = """
+SELECT COUNT(*) FROM information_schema.COLUMNS
+WHERE TABLE_NAME IN ({names}) AND COLUMN_NAME IN ({names}) AND DATA_TYPE = 'timestamp'
+"""
+
+
+def session_zone(connection: Any, context: Context, statement: str) -> str:
+    """Return the time zone for the session on the target.
+
+    A server may not know the names of time zones. Then it is the offset that the zone had when the statement ran, if no
+    other moment counts: it gives the value of NOW(). Raises DdlError DDL-009 where it isn't known which zone the
+    statement had, DDL-043 where the target does not know it.
+    """
+    zone = context.time_zone or context.default_zone or "+00:00"
+    if _OFFSET.fullmatch(zone):
+        return zone
+    if zone.upper() in _UTC:
+        return "+00:00"
+    values = {"statement": statement, "zone": zone}
+    named = zone.upper() != "SYSTEM"
+    if named and rows(connection, "SELECT CONVERT_TZ('2000-01-01', '+00:00', %s)", (zone,))[0][0] is not None:
+        return zone
+    offset = _offset(zone, context.timestamp) if named else "" if context.time_zone else "+00:00"
+    if not offset or _brings_other_moments(connection, tokens_of(statement, context)):
+        raise DdlError("DDL-043" if named else "DDL-009", context.where, values=values)
+    return offset
+
+
+def _brings_other_moments(connection: Any, found: Sequence[Token]) -> bool:
+    """Return whether a statement may depend on the zone's offset at another moment than its own."""
+    words = {token.word for token in found}
+    dates = any(_DATE.fullmatch(token.value) for token in found if token.kind in (TokenKind.STRING, TokenKind.WORD))
+    of_rows = bool(words & _OF_ROWS) and "CREATE" not in words
+    if not dates and not of_rows:
+        return False
+    if "TIMESTAMP" in words or (dates and "UNIX_TIMESTAMP" in words):
+        return True
+    names = list({token.value for token in found if token.kind in (TokenKind.NAME, TokenKind.WORD)})
+    marks = ", ".join(["%s"] * len(names))
+    return bool(rows(connection, _STAMPS.format(names=marks), (*names, *names))[0][0])
+
+
+def _offset(zone: str, timestamp: float) -> str:
+    """Return the offset of a zone at that moment; "" where it isn't known here, or has a fraction of a minute."""
+    try:
+        offset = datetime.fromtimestamp(timestamp, UTC).astimezone(ZoneInfo(zone)).utcoffset()
+    except (ValueError, OSError, LookupError):
+        return ""
+    if offset is None or offset % timedelta(minutes=1):
+        return ""
+    minutes = round(offset / timedelta(minutes=1))
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"

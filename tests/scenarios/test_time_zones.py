@@ -1,0 +1,92 @@
+"""Tasks whose source's host has summer time: a TIMESTAMP of winter and of summer becomes a DATETIME."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from support.shard_runs import Shards
+from support.task_runs import TaskFiles, TaskRun
+from support.time_zones import load_zone
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.mariadb_server import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+BERLIN = "Europe/Berlin"
+OF_THE_HOST = "SET time_zone = 'SYSTEM'"
+WINTER, SUMMER = "'2024-01-15 11:00:00'", "'2024-07-15 10:00:00'"
+
+
+@pytest.fixture(scope="module")
+def berlin() -> Iterator[MariadbServer]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", BERLIN)
+        with MariadbServer() as server:
+            yield server
+
+
+@pytest.fixture(scope="module")
+def knowing() -> Iterator[MariadbServer]:
+    """A target that knows the name of the zone."""
+    with MariadbServer() as server:
+        load_zone(server, BERLIN)
+        yield server
+
+
+@pytest.mark.parametrize("ghost", [False, True], ids=["plain", "gh-ost"])
+def test_the_rows_have_the_offset_of_their_own_time(
+    ghost: bool, berlin: MariadbServer, knowing: MariadbServer, spark: SparkSession, schema: str, tmp_path: Path
+) -> None:
+    """The ALTER of a ghost table, which is empty, has no time zone in the log."""
+    name = TableName(schema, "t")
+    statements = ["ALTER TABLE t MODIFY at DATETIME"]
+    if ghost:
+        statements = [
+            "CREATE TABLE _t_gho LIKE t",
+            "ALTER TABLE _t_gho MODIFY at DATETIME",
+            "INSERT INTO _t_gho SELECT * FROM t",
+            "RENAME TABLE t TO _t_del, _t_gho TO t",
+        ]
+    berlin.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {name} (id INT PRIMARY KEY, at TIMESTAMP NULL)",
+        f"INSERT INTO {name} VALUES (1, {WINTER}), (2, {SUMMER})",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": berlin}, knowing, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        berlin.run(OF_THE_HOST, *statements, f"INSERT INTO {name} VALUES (3, {WINTER})", database=schema)
+        run.catch_up()
+    assert_equal([(berlin, name)], (knowing, name))
+    there = [str(value) for (value,) in knowing.query(f"SELECT at FROM {name} ORDER BY id")]
+    assert there[:2] == ["2024-01-15 12:00:00", "2024-07-15 12:00:00"]
+
+
+@pytest.mark.parametrize("mode", ["pessimistic", "optimistic"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_shard_without_rows_has_the_zone_of_the_others(
+    mode: str,
+    last: int,
+    berlin: MariadbServer,
+    knowing: MariadbServer,
+    spark: SparkSession,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """Their session has another zone than the host, and only shard 0 has rows."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, at TIMESTAMP NULL"
+    shards = Shards(schema, {"s1": berlin}, knowing, tmp_path, row=row, keys={"shard-mode": mode})
+    berlin.run(f"UPDATE {shards.at(0)} SET at = {SUMMER}", f"DELETE FROM {shards.at(1)}")
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for table in (1 - last, last):
+            berlin.run("SET time_zone = '+05:00'", f"ALTER TABLE {shards.at(table)} MODIFY at DATETIME")
+        shards.settle(run)
+    (here,) = berlin.query(f"SELECT at FROM {shards.at(0)}")
+    assert knowing.query(f"SELECT at FROM {shards.merged}") == [here]
+    assert str(here[0]) == "2024-07-15 15:00:00"
