@@ -67,6 +67,9 @@ STRICT_MODES = frozenset(
 )
 """Modes that are left out on the target: a statement that the source took must not fail there by a stricter check."""
 
+ROUND, TRUNCATE = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
+"""Modes of MariaDB and of MySQL. Without them MariaDB cuts digits of a second that do not fit, MySQL rounds them."""
+
 _EXPLICIT_DEFAULTS = 1 << 24
 _EXPLICIT_DEFAULTS_SINCE = {5: 17, 6: 9, 7: 5, 8: 4, 9: 2}
 """By second number of a MariaDB 10, its first version that logs explicit_defaults_for_timestamp; later ones all do."""
@@ -136,11 +139,16 @@ class Context:
     def target_modes(self) -> tuple[str, ...]:
         """Modes for a session that runs the statement again: those that decide its meaning; strict if it is `strict`.
 
-        IGNORE_SPACE is kept where it was set and never added: with it, a column called `count` can't be before a
-        bracket.
+        The mode for fractions of a second is left out: `ddl.fractions` gives that of the target's product. IGNORE_SPACE
+        is kept where it was set and never added: with it, a column called `count` can't be before a bracket.
         """
-        kept = [name for name in self.modes if name not in STRICT_MODES]
+        kept = [name for name in self.modes if name not in STRICT_MODES and name not in (ROUND, TRUNCATE)]
         return tuple(dict.fromkeys([*kept, "ALLOW_INVALID_DATES", *(["STRICT_ALL_TABLES"] if self.strict else [])]))
+
+    @property
+    def rounds_fractions(self) -> bool:
+        """True if the session rounded digits of a second that did not fit into a column; false if it cut them."""
+        return ROUND in self.modes if self.mariadb else TRUNCATE not in self.modes
 
     @property
     def ansi_quotes(self) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from unshard.ddl.context import Context
+from unshard.ddl.context import ROUND, TRUNCATE, Context
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -50,8 +50,8 @@ from unshard.schema.tidb import (
 from unshard.schema.tidb_alter import alter_table
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
-_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE"})
-"""Modes that decide what an expression means; TiDB's session keeps them. In a translated text a backslash escapes."""
+_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", ROUND, TRUNCATE})
+"""Modes that decide what an expression or a conversion means. In a translated text a backslash escapes."""
 
 
 def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:
@@ -147,7 +147,7 @@ def _altered(
 
 def _session(context: Context, schema: str) -> Context:
     """Return the session for a statement that names all its options: only what expressions depend on is kept."""
-    modes = ",".join(mode for mode in context.target_modes if mode in _MODES)
+    modes = ",".join(mode for mode in context.modes if mode in _MODES)
     return replace(context, schema=schema, sql_mode=modes, collation_server=0, default_collations=())
 
 

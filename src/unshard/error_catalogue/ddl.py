@@ -68,6 +68,12 @@ DDL: dict[str, CatalogueEntry] = {
         "binlog skip {task_file} -s {source_id}`, or run another one in its place, `unshard ctl binlog replace "
         "{task_file} -s {source_id} 'SQL'`, and start again",
     ),
+    "DDL-044": CatalogueEntry(
+        "the target {does} digits of a second for which column {column} has no room any more, where the source {did} "
+        "them, and has no SQL mode for it: {statement}",
+        "give the column on the target, by an UPDATE, the values that the source has now; run the statement there by "
+        "hand; leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
     "DDL-010": CatalogueEntry(
         "the target does not know collation {collation}, the default for what the statement creates: {statement}",
         "give one that names a character set and collation which the target has, "
