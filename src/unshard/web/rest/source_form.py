@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.config.secret import HIDDEN
 from unshard.config.source import SourceConfig
+from unshard.master.passwords import check_kept_password
 
 
 class _Object(BaseModel):
@@ -75,12 +76,15 @@ def to_text(source: Source, known: SourceConfig | None = None) -> str:
     """Return the source file.
 
     Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
-    certificates, `server-id`, `checker`.
+    certificates, `server-id`, `checker`. Raises ClusterError CLUSTER-016 where the password would stay for another
+    host, port or user.
     """
     form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     login = {"host": source.host, "port": source.port, "user": source.user}
     if known is None or source.password not in (None, HIDDEN):
         login["password"] = source.password or ""
+    else:
+        check_kept_password("from", known.database, source.host, source.port, source.user)
     form |= {"source-id": source.source_name, "enable": source.enable, "enable-gtid": source.enable_gtid}
     form["from"] = form.get("from", {}) | login | security_section(source.security)
     if source.flavor:

@@ -20,6 +20,7 @@ from unshard.config.rules import FilterRule
 from unshard.config.secret import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ClusterError
+from unshard.master.passwords import check_kept_password
 from unshard.web.rest.source_form import Security, security_section
 
 
@@ -223,13 +224,16 @@ def to_text(task: Task, known: TaskConfig | None = None) -> str:
 
     Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
     certificates, settings of units, rules where the object's are those of `known`. Raises ClusterError CLUSTER-016 for
-    other rules than those of `known` where these don't all fit into an object: they would be lost.
+    other rules than those of `known` where these don't all fit into an object: they would be lost; and where the
+    password would stay for another host, port or user.
     """
     form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     target = task.target_config
     login: dict[str, Any] = {"host": target.host, "port": target.port, "user": target.user}
     if known is None or target.password not in ("", HIDDEN):
         login["password"] = target.password
+    else:
+        check_kept_password("target-database", known.target_database, target.host, target.port, target.user)
     session = {"session": target.session} if target.session else {}
     optional = {
         "shard-mode": task.shard_mode,
