@@ -62,8 +62,12 @@ def test_a_source_from_its_creation_to_its_end(one: Served) -> None:
     assert "pass word" in one.master.cluster.state.sources["a"].text
     refused = ask(one, "PUT", "/sources/a", 400, {"source": SOURCE | {"password": "******", "user": "other"}})
     assert refused["error_code"] == "CLUSTER-016", "the password was not written for this account"
-    ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"user": "other"}})
+    ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"user": "other", "enable_gtid": True}})
     assert "pass word" in one.master.cluster.state.sources["a"].text
+    ask(one, "POST", "/sources/a/disable", 200)
+    left_out = {key: value for key, value in SOURCE.items() if key != "enable_gtid"} | {"user": "third"}
+    changed = ask(one, "PUT", "/sources/a", 200, {"source": left_out})
+    assert (changed["user"], changed["enable"], changed["enable_gtid"]) == ("third", False, True)
     ask(one, "POST", "/sources/a/relay/disable", 200)
     ask(one, "POST", "/sources/a/relay/purge", 200, {"relay_binlog_name": "bin.000002"})
     assert one.workers["w1:8262"].purged == [("bin.000002", "")]

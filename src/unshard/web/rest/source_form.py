@@ -46,7 +46,7 @@ class RelayConfig(_Object):
 
 
 class Source(_Object):
-    """A source: one upstream server."""
+    """A source: one upstream server. In a change, what is left out stays as it is."""
 
     source_name: str
     host: str
@@ -73,7 +73,7 @@ def security_section(security: Security | None) -> dict[str, Any]:
 
 
 def to_text(source: Source, known: SourceConfig | None = None) -> str:
-    """Return the source file.
+    """Return the source file. Without `known`, what the object omits has its default.
 
     Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
     certificates, `server-id`, `checker`. Raises ClusterError CLUSTER-016 where the password would stay for another
@@ -85,7 +85,10 @@ def to_text(source: Source, known: SourceConfig | None = None) -> str:
         login["password"] = source.password or ""
     else:
         check_kept_password("from", known.database, source.host, source.port, source.user)
-    form |= {"source-id": source.source_name, "enable": source.enable, "enable-gtid": source.enable_gtid}
+    form["source-id"] = source.source_name
+    for name in ("enable", "enable_gtid"):
+        if known is None or name in source.model_fields_set:
+            form[name.replace("_", "-")] = getattr(source, name)
     form["from"] = form.get("from", {}) | login | security_section(source.security)
     if source.flavor:
         form["flavor"] = source.flavor

@@ -204,7 +204,7 @@ class SourceSettings(_Object):
 
 
 class Task(_Object):
-    """A migration task."""
+    """A migration task. In a change, settings that are left out stay as they are."""
 
     name: str
     task_mode: str
@@ -242,12 +242,16 @@ def to_text(task: Task, known: TaskConfig | None = None) -> str:
     }
     form |= {"name": task.name, "task-mode": task.task_mode}
     form |= {key: value for key, value in optional.items() if value}
-    form["online-ddl"] = task.enhance_online_schema_change
+    if known is None or "enhance_online_schema_change" in task.model_fields_set:
+        form["online-ddl"] = task.enhance_online_schema_change
     form["target-database"] = form.get("target-database", {}) | login | session | security_section(target.security)
     before = {one["source-id"]: one for one in form.get("mysql-instances", ())}
     instances = [_instance(conf, before.get(conf.source_name, {})) for conf in task.source_config.source_conf]
     form["mysql-instances"] = instances
     _add_units(task, form, instances)
+    if known is not None:
+        shown = _rules_of(known)
+        task = task.model_copy(update={key: shown[key] for key in shown.keys() - task.model_fields_set})
     if known is None or not _has_rules_of(task, known):
         _replace_rules(task, form, instances, known)
     return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
@@ -283,13 +287,19 @@ def _add_units(task: Task, form: dict[str, Any], instances: list[dict[str, Any]]
             sections[name] = sections.get(name, {}) | values
 
 
+def _rules_of(known: TaskConfig) -> dict[str, Any]:
+    """Return the rules with which the task is shown, by the object's fields."""
+    return {
+        "table_migrate_rule": [MigrateRule.model_validate(rule) for rule in shown_rules(known)],
+        "binlog_filter_rule": {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()},
+    }
+
+
 def _has_rules_of(task: Task, known: TaskConfig) -> bool:
     """Return whether the object's rules are those that it would be shown with."""
-    rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
-    events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
     sources = {one.source_id for one in known.mysql_instances}
     listed = {one.source_name for one in task.source_config.source_conf}
-    return listed <= sources and task.table_migrate_rule == rules and task.binlog_filter_rule == events
+    return listed <= sources and all(getattr(task, key) == rules for key, rules in _rules_of(known).items())
 
 
 def _replace_rules(task: Task, form: dict[str, Any], instances: list[dict[str, Any]], known: TaskConfig | None) -> None:
