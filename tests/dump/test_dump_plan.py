@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from support.dump_units import dump_of, values_of
+from unshard.dump.metadata import read_dump
 from unshard.dump.plan import Listed, TableChunk, resolve, shares, snapshot_groups, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
@@ -25,6 +29,7 @@ KEYS = {
     "none": ("id INT", "seq"),
 }
 UNCUT = {"enum-first", "none"}
+QUOTES = ("id VARCHAR(40) COLLATE utf8mb4_general_ci PRIMARY KEY", "CONCAT('k''', CHAR(92), MD5(seq))")
 
 
 @pytest.mark.server
@@ -50,6 +55,25 @@ def test_ranges_cover_every_row_once(kind: str, source_server: MariadbServer, sc
     assert len(chunks) == (1 if kind in UNCUT else 7)
     either = " OR ".join(f"({chunk.condition or 'TRUE'})" for chunk in chunks)
     assert source_server.query(f"SELECT COUNT(*) FROM {schema}.t WHERE {either}") == [(1000,)]
+
+
+@pytest.mark.server
+def test_a_dump_from_a_server_whose_backslashes_escape_nothing(schema: str, tmp_path: Path) -> None:
+    """Each bound has a quote and a backslash."""
+    columns, values = QUOTES
+    with MariadbServer({"sql_mode": "NO_BACKSLASH_ESCAPES"}) as server:
+        server.run(
+            f"CREATE DATABASE {schema}",
+            f"CREATE TABLE {schema}.t ({columns})",
+            f"INSERT INTO {schema}.t SELECT {values} FROM seq_1_to_1000",
+            f"ANALYZE TABLE {schema}.t PERSISTENT FOR ALL",
+            database="mysql",
+        )
+        dump_of(server, tmp_path, schema, consistency="flush", rows=150).run()
+        (record,) = read_dump(tmp_path / "dump").records.values()
+        assert len(record.files) >= 7
+        expected = sorted(row[0] for row in server.query(f"SELECT id FROM {schema}.t"))
+        assert sorted(values_of(tmp_path / "dump", record)) == expected
 
 
 def test_a_small_table_is_one_chunk() -> None:

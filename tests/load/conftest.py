@@ -34,9 +34,10 @@ def make_load(target_server: MariadbServer, tmp_path: Path) -> MakeLoad:
         mapping_for = settings.pop("mapping_for", lambda name: None)
         source = settings.pop("source", "shard-1")
         extracted = settings.pop("extracted", lambda name: ())
+        allow = settings.pop("allow", None)
         target = settings.pop("target", target_server)
         chosen = LoadSettings(**{"directory": tmp_path / "dump", "pool_size": 2, "on_duplicate": "error", **settings})
         tables = LoadTables(f"{meta}_meta", "task", source)
-        return LoadUnit(target.endpoint, tables, chosen, route, mapping_for, run_tasks, extracted)
+        return LoadUnit(target.endpoint, tables, chosen, route, mapping_for, run_tasks, extracted, allow)
 
     return make

@@ -38,7 +38,7 @@ def _refuses(config: SubtaskConfig, relay: SharedRelay, order: Order | None) -> 
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[tuple[Master, dict[str, Agent]]]:
+def cluster(folder: Path, *, own_folders: bool = True) -> Iterator[tuple[Master, dict[str, Agent]]]:
     """A master and two workers, real ones, in this process."""
     agents: dict[str, Agent] = {}
     url = f"sqlite:///{folder / 'state.db'}"
@@ -55,7 +55,7 @@ def cluster(folder: Path) -> Iterator[tuple[Master, dict[str, Agent]]]:
     master.start()
     stop, threads = Event(), []
     for name in ("w1", "w2"):
-        agents[name] = Agent(name, master, Means(name, _refuses, relay_dir=str(folder / name)))
+        agents[name] = Agent(name, master, Means(name, _refuses, relay_dir=str(folder / name) if own_folders else ""))
         threads.append(Thread(target=agents[name].run, args=(stop,)))
         threads[-1].start()
         wait_until(lambda: len(agents) == len(master.liveness.online()), "the worker is heard")
@@ -170,3 +170,23 @@ def test_a_relay_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
         wait_until(lambda: "RELAY-014" in told(), "the status tells it", told=told)
         assert "'stage': 'Paused'" in told()
+
+
+def test_a_source_gets_another_relay_folder(tmp_path: Path) -> None:
+    """What RELAY-014 has a user do: name another `relay-dir` in the source file."""
+    secret = tmp_path / "password"
+    secret.write_text("a password")
+    (tmp_path / "full").write_text("a file is in the place of the folder")
+    with cluster(tmp_path, own_folders=False) as (master, agents):
+        kept = f"enable-relay: true\nrelay-dir: {tmp_path}/"
+        master.operate_source(OperateSource(op="create", config=(source_of(secret, f"{kept}full\n"),)))
+        wait_until(lambda: serves(agents["w1"]), "it serves the source")
+
+        def told() -> str:
+            (whole,) = master.query_status(QueryStatus(sources=("s1",)))["sources"]
+            return str(whole["sourceStatus"]["relayStatus"])
+
+        wait_until(lambda: "RELAY-014" in told(), "the status tells it", told=told)
+        master.operate_source(OperateSource(op="update", config=(source_of(secret, f"{kept}other\n"),)))
+        wait_until((tmp_path / "other" / "s1").exists, "the relay has the other folder", told=told)
+        wait_until(lambda: "RELAY-014" not in told(), "the error is over", told=told)

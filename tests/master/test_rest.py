@@ -58,8 +58,16 @@ def test_a_source_from_its_creation_to_its_end(one: Served) -> None:
     refused = ask(one, "POST", "/sources", 400, {"source": SOURCE})
     assert refused["error_code"] == "CLUSTER-006"
     assert "already exists" in refused["error_msg"]
-    ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"password": "******", "user": "other"}})
+    ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"password": "******", "enable_gtid": True}})
     assert "pass word" in one.master.cluster.state.sources["a"].text
+    refused = ask(one, "PUT", "/sources/a", 400, {"source": SOURCE | {"password": "******", "user": "other"}})
+    assert refused["error_code"] == "CLUSTER-016", "the password was not written for this account"
+    ask(one, "PUT", "/sources/a", 200, {"source": SOURCE | {"user": "other", "enable_gtid": True}})
+    assert "pass word" in one.master.cluster.state.sources["a"].text
+    ask(one, "POST", "/sources/a/disable", 200)
+    left_out = {key: value for key, value in SOURCE.items() if key != "enable_gtid"} | {"user": "third"}
+    changed = ask(one, "PUT", "/sources/a", 200, {"source": left_out})
+    assert (changed["user"], changed["enable"], changed["enable_gtid"]) == ("third", False, True)
     ask(one, "POST", "/sources/a/relay/disable", 200)
     ask(one, "POST", "/sources/a/relay/purge", 200, {"relay_binlog_name": "bin.000002"})
     assert one.workers["w1:8262"].purged == [("bin.000002", "")]
@@ -111,6 +119,9 @@ def status(one: Served) -> dict[str, Any]:
 def test_templates(one: Served) -> None:
     ask(one, "POST", "/tasks/templates", 201, {"task": TASK})
     ask(one, "POST", "/tasks/templates", 400, {"task": TASK})
+    elsewhere = TASK["target_config"] | {"host": "elsewhere", "password": ""}
+    refused = ask(one, "PUT", "/tasks/templates/t", 400, {"task": TASK | {"target_config": elsewhere}})
+    assert refused["error_code"] == "CLUSTER-016", "the password was not written for this host"
     ask(one, "PUT", "/tasks/templates/t", 200, {"task": TASK | {"task_mode": "full"}})
     assert ask(one, "GET", "/tasks/templates", 200)["data"][0]["task_mode"] == "full"
     ask(one, "DELETE", "/tasks/templates/t", 204)

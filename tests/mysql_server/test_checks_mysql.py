@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from support.checked_tasks import as_user, found, mended, report_of, statement, with_keys, with_source
+from support.replicas import Pair
 from support.task_runs import TaskFiles, newest
 from unshard.testing.mariadb_server import MariadbServer
-from unshard.testing.mysql_server import Mysql56Server, MysqlServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
+from unshard.testing.throwaway_server import ThrowawayServer
 
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"
 DUMP = "source db dump privilege checker"
 TARGET, WRITABLE = "target db privilege checker", "target db writable checker"
 JSON = "json value checker"
+REPLICA = "mysql_log_slave_updates"
 TABLES = "table structure compatibility check"
 
 
@@ -182,3 +185,28 @@ def test_one_server_under_two_source_ids(files: TaskFiles, mysql_source: MysqlSe
     twice = replace(files, sources=dict.fromkeys(("s1", "s2"), mysql_source))
     (lack,) = found(twice, "same upstream checker")
     assert f"one and the same server, and both take {schema}.t" in lack.short_error
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        (MysqlServer, "log_replica_updates"),
+        (Mysql80Server, "log_replica_updates"),
+        (OldMariadbServer, "log_slave_updates"),
+    ],
+)
+def test_a_replica_that_does_not_log_what_it_applies(
+    files: TaskFiles, kind: type[ThrowawayServer], setting: str
+) -> None:
+    with kind() as primary, kind({setting: "OFF"}) as replica:
+        Pair(primary, replica).pause()
+        files = replace(files, sources={"s1": replica})
+        (finding,) = found(files, REPLICA)
+        assert finding.severity == "fail"
+        assert f"127.0.0.1:{primary.port}" in finding.short_error
+        assert f"{setting} = ON" in finding.instruction
+        files = with_source(files, as_user(replica, "asks", "SELECT, REPLICATION SLAVE ON *.*"))
+        (unasked,) = found(files, REPLICA)
+        assert unasked.severity == "warn"
+        replica.run(statement(unasked))
+        assert [finding.severity for finding in found(files, REPLICA)] == ["fail"]

@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from threading import Event
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -329,6 +331,20 @@ def test_a_master_that_has_just_begun_to_lead_sends_nobody_back_to_the_last_lead
     reader.now = replace(reader.now, leader="127.0.0.1:1", number=reader.now.number + 1)
     with httpx.Client(timeout=60) as browser, browser.stream("GET", f"{page.url}stream", headers=events) as stream:
         assert "leader" not in next(line for line in stream.iter_lines() if line.startswith("data: "))
+
+
+@pytest.mark.parametrize("name", ["shop", "größe", "注文", "a?b#c", "50%"])
+def test_a_master_that_follows_sends_the_browser_to_the_leader(
+    page: PageServed, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    reader = page.server._app.state.page
+    monkeypatch.setattr(reader, "leads", lambda: False)
+    path = f"tasks/{quote(name, safe='')}?q=%E6%B3%A8"
+    with client(page, "vic") as browser:
+        reader.now = replace(reader.now, leader="127.0.0.1:1", number=reader.now.number + 1)
+        answer = browser.get(path, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, f"http://127.0.0.1:1/ui/{path}")
+    assert answer.headers["location"] in unescape(answer.text)
 
 
 def test_a_master_tells_anybody_whether_it_leads_and_lets_the_page_ask_the_others(page: PageServed) -> None:

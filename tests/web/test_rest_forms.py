@@ -101,3 +101,58 @@ def test_rules_of_an_object_are_shown_and_changed_as_they_were_given() -> None:
     ]  # fmt: skip
     assert [changed.filters[name].table_pattern for name in instance.filter_rules] == ["o_*"]
     assert len(instance.route_rules) == 1
+
+
+def test_a_switch_that_an_object_leaves_out_stays() -> None:
+    """DM wants all three in every object; an object without one of them changes nothing else either."""
+    source = parse_source(SOURCE + "enable: false\nenable-gtid: true\n")
+    form = {"source_name": "a", "host": "h", "port": 3306, "user": "u"}
+    assert parse_source(source_form.to_text(source_form.Source.model_validate(form), source)) == source
+    switched = source_form.Source.model_validate(form | {"enable": True, "enable_gtid": False})
+    found = parse_source(source_form.to_text(switched, source))
+    assert (found.enable, found.enable_gtid) == (True, False)
+    made = parse_source(source_form.to_text(source_form.Source.model_validate(form)))
+    assert (made.enable, made.enable_gtid) == (True, False)
+
+    task = parse_task(TASK + "online-ddl: false\n")
+    shown = task_form.from_config(task)
+    assert shown.pop("enhance_online_schema_change") is False
+    assert parse_task(task_form.to_text(task_form.Task.model_validate(shown), task)) == task
+    assert taken_back(task, enhance_online_schema_change=True).online_ddl is True
+    assert parse_task(task_form.to_text(task_form.Task.model_validate(OBJECT))).online_ddl is True
+
+
+@pytest.mark.parametrize("left_out", [("table_migrate_rule", "binlog_filter_rule"), ("binlog_filter_rule",)])
+def test_rules_that_an_object_leaves_out_stay(left_out: tuple[str, ...]) -> None:
+    for known in (parse_task(task_form.to_text(task_form.Task.model_validate(OBJECT))), parse_task(TASK)):
+        form = {key: value for key, value in task_form.from_config(known).items() if key not in left_out}
+        assert parse_task(task_form.to_text(task_form.Task.model_validate(form), known)) == known
+    gone = taken_back(parse_task(task_form.to_text(task_form.Task.model_validate(OBJECT))), table_migrate_rule=[])
+    assert gone.routes == {}
+
+
+OTHERS = [{"host": "other"}, {"port": 1}, {"user": "root"}]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["host", "port", "user"])
+@pytest.mark.parametrize("password", ["******", None])
+def test_a_password_that_an_object_leaves_out_goes_to_the_same_login_only(
+    other: dict[str, Any], password: str | None
+) -> None:
+    """As for a draft of the page. A login without a password has none to give away."""
+    source = parse_source(SOURCE)
+    form = source_form.from_config(source) | {"password": password} | other
+    with pytest.raises(ClusterError, match=r"CLUSTER-016.*(?s:.*)from has another host, port or user"):
+        source_form.to_text(source_form.Source.model_validate(form), source)
+    new = source_form.Source.model_validate(form | {"password": "new"})
+    assert parse_source(source_form.to_text(new, source)).database.password == "new"
+    empty = parse_source(SOURCE.replace("password: p", "password: ''"))
+    text = source_form.to_text(source_form.Source.model_validate(form), empty)
+    assert parse_source(text).database.password == ""
+
+    task = parse_task(TASK)
+    target = task_form.from_config(task)["target_config"] | {"password": password or ""} | other
+    with pytest.raises(ClusterError, match=r"CLUSTER-016.*(?s:.*)target-database has another host, port or user"):
+        taken_back(task, target_config=target)
+    assert taken_back(task, target_config=target | {"password": "new"}).target_database.password == "new"
+    assert taken_back(parse_task(TASK.replace("password: p", "password: ''")), target_config=target)

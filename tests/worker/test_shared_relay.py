@@ -205,6 +205,62 @@ def test_another_login_counts_while_readers_read_on(
     source_server.run(f"DROP USER {schema}@'%'")
 
 
+def moved(relay: SharedRelay, folder: Path) -> Path:
+    """Give the relay a source file with another `relay-dir`. Returns the folder that it is to have."""
+    relay.renew(relay.source.model_copy(update={"relay_dir": str(folder)}))
+    return folder / relay.source.source_id
+
+
+def test_another_folder_counts_at_once_for_a_relay_that_nobody_reads(
+    relay: SharedRelay, source_server: MariadbServer, tmp_path: Path
+) -> None:
+    relay.keep(Stage.RUNNING)
+    folder = moved(relay, tmp_path / "other")
+    assert relay.folder == folder
+    assert stage_of(relay) is Stage.RUNNING
+    reader = begun(relay, source_server, newest(source_server))
+    holds(reader, newest(source_server))
+    assert reader.log.folder.parent == folder
+
+
+@pytest.mark.parametrize("kept", [Stage.STOPPED, Stage.RUNNING])
+def test_another_folder_counts_once_the_last_reader_has_left(
+    relay: SharedRelay, source_server: MariadbServer, schema: str, tmp_path: Path, kept: Stage
+) -> None:
+    begin = newest(source_server)
+    reader = begun(relay, source_server, begin)
+    relay.keep(kept)
+    before = relay.folder
+    folder = moved(relay, tmp_path / "other")
+    source_server.run(f"CREATE DATABASE {schema}")
+    holds(reader, newest(source_server))
+    assert relay.folder == before
+    assert reader.log.folder.parent == before
+    reader.stop()
+    assert relay.folder == folder
+    assert stage_of(relay) is kept
+    source_server.run("FLUSH BINARY LOGS", f"CREATE TABLE {schema}.t (id INT)")
+    reader.start()
+    holds(reader, newest(source_server))
+    assert reader.log.folder.parent == folder
+    assert reader.log.files()[0] == begin.file, "what it read in the other folder is fetched again"
+
+
+def test_a_folder_that_cannot_be_written_is_left_for_another_one(
+    relay: SharedRelay, source_server: MariadbServer, tmp_path: Path
+) -> None:
+    """RELAY-014 has a user name another `relay-dir`."""
+    relay.folder.write_text("a file is in the place of the folder")
+    reader = relay.reader(Location(newest(source_server)), uuid(source_server))
+    with pytest.raises(RelayError, match="RELAY-014"):
+        reader.start()
+    reader.stop()
+    folder = moved(relay, tmp_path / "other")
+    reader.start()
+    holds(reader, newest(source_server))
+    assert reader.log.folder.parent == folder
+
+
 def test_who_joins_while_files_are_deleted_finds_what_is_left_and_fetches_the_rest(
     relay: SharedRelay, source_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

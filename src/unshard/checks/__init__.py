@@ -15,6 +15,7 @@
 | `losses` | losses and alterations of values |
 | `tidb` | features that a TiDB target lacks |
 | `limits` | tables and values that exceed the limits of the target |
+| `replication` | whether a source replicates without logging what it applies |
 | `result` | the results: findings |
 | `grouped` | findings grouped by problem and remedy |
 """

@@ -16,6 +16,7 @@ from typing import Any
 import MySQLdb
 
 from unshard.checks.records import fresh_sources, safe_mode_of
+from unshard.checks.replication import UnloggedReplication, unlogged_replication
 from unshard.checks.start_position import start_fault
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header, read_records
@@ -47,6 +48,7 @@ _VARIABLES = (
     "time_zone", "system_time_zone",
     "read_only", "super_read_only", "innodb_read_only", "tidb_restricted_read_only", "tidb_super_read_only",
     "sql_generate_invisible_primary_key", "sql_require_primary_key",
+    "log_slave_updates", "log_replica_updates",
 )  # fmt: skip
 _SETTINGS = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _VARIABLES))})"
 _ACTIONS = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
@@ -121,6 +123,7 @@ class SourceFacts:
             shards that differ, or stops.
         existing: all tables of the source, taken or not, except for helper tables of online DDL.
         safe_mode: the reason why changes are written in safe mode after this start, "" if they are not.
+        replication: the source's replication from another server, if it does not log what it applies.
     """
 
     config: SubtaskConfig
@@ -137,6 +140,7 @@ class SourceFacts:
     copying: bool = False
     existing: frozenset[TableName] = frozenset()
     safe_mode: str = ""
+    replication: UnloggedReplication = field(default_factory=UnloggedReplication)
 
     @property
     def name(self) -> str:
@@ -321,6 +325,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         everything = list_tables(connection, lambda name: True)
         cascading = frozenset(TableName(*name) for name in rows(connection, _CASCADING))
         filters = log_filters(connection, end.server)
+        replication = unlogged_replication(connection, end.server, end.settings)
         fault = start_fault(connection, end.server, config) if fresh else None
     takes, helpers = taken(config), online_tables(config)
     listed = tuple(table for table in everything if takes(table.name))
@@ -343,6 +348,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         cascading,
         fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
         frozenset(table.name for table in everything if helpers.is_real(table.name)),
+        replication=replication,
     )
 
 

@@ -106,6 +106,10 @@ ITEMS: tuple[Item, ...] = (
         _of_source(server.binlog_enable), when=_needs_log, applies="all but `load`", worst="fail",
     ),
     Item(
+        "log_slave_updates", "mysql_log_slave_updates", "the binlog holds what the source applies as a replica",
+        "source", _of_source(server.log_slave_updates), when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
         "binlog_format", "mysql_binlog_format", "the binlog holds rows", "source",
         _of_source(server.binlog_format), when=_follows, applies=_FOLLOW, worst="fail",
     ),

@@ -18,6 +18,9 @@ _TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 
 """By flavour: the oldest version, the first version that is newer than all tests, the newest tested version."""
 
 
+_SLAVE_MONITOR = (10, 5, 9)
+"""From this MariaDB on, a privilege of its own shows the replication; before it, REPLICATION CLIENT does."""
+
 _OLDEST_TARGET = {Flavour.MYSQL: ((5, 7, 9), "MySQL"), Flavour.MARIADB: ((10, 2, 7), "MariaDB")}
 
 
@@ -80,6 +83,27 @@ def binlog_enable(source: SourceFacts) -> Iterator[Finding]:
     if source.end.settings.get("log_bin") not in ("ON", "1"):
         yield Finding(
             "fail", "log_bin is OFF, and should be ON", "write `log_bin = mysql-bin` under [mysqld] and restart it"
+        )
+
+
+def log_slave_updates(source: SourceFacts) -> Iterator[Finding]:
+    """Check that the source logs what it applies as a replica, if it is one, whether or not it replicates now."""
+    setting, primary, fault = source.replication.setting, source.replication.primary, source.replication.fault
+    if primary:
+        yield Finding(
+            "fail",
+            f"the source is a replica of {primary}, and {setting} is OFF: changes of {primary} are not in its binlog",
+            f"write `{setting} = ON` under [mysqld] and restart it, or set the source file to {primary}; if it is a "
+            "replica no more: STOP and RESET its replication (`RESET SLAVE ALL`, MySQL: `RESET REPLICA ALL`)",
+        )
+    elif fault:
+        server = source.end.server
+        own = server.flavour is Flavour.MARIADB and server.version >= _SLAVE_MONITOR
+        yield Finding(
+            "warn",
+            f"{setting} is OFF, and it could not be asked whether the source is a replica, whose binlog lacks what it "
+            f"receives: {fault}",
+            f"GRANT {'SLAVE MONITOR' if own else 'REPLICATION CLIENT'} ON *.* TO {source.end.account};",
         )
 
 

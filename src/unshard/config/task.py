@@ -26,6 +26,7 @@ CheckingItem = Literal[
     "version",
     "server_id",
     "binlog_enable",
+    "log_slave_updates",
     "binlog_format",
     "binlog_row_image",
     "binlog_db",

@@ -43,7 +43,7 @@ from unshard.log import logger
 from unshard.model.position import Location
 from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
-from unshard.mysql.connection import READ_SECONDS, Endpoint, session
+from unshard.mysql.connection import READ_SECONDS, Endpoint, rows, session
 from unshard.mysql.structure import SYSTEM_SCHEMAS, cascading_families, read_table, table_names
 from unshard.retry import ATTEMPTS, retrying
 from unshard.run_tasks import RunTasks
@@ -317,6 +317,8 @@ class DumpUnit:
             return locate(connection)
 
     def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[TableChunk]:
+        """Cut the tables into chunks. The session then has the sql_mode of the sessions that read the rows."""
+        rows(connection, "SET @@session.sql_mode = ''")  # bounds are written with backslashes, and may be zero dates
         chunks: list[TableChunk] = []
         limit = self._settings.limits.rows
         for table in listed:

@@ -58,7 +58,8 @@ RELAY: dict[str, CatalogueEntry] = {
     ),
     "RELAY-014": CatalogueEntry(
         "the relay log cannot be read or written",
-        "check the folder's disk and rights, or name another `relay-dir` in the source file, then resume",
+        "check the folder's disk and rights, or name another `relay-dir` in the source file (in the worker's, if that"
+        " has one), then resume",
     ),
     "RELAY-015": CatalogueEntry(
         "the relay log differs here from what the source sends",

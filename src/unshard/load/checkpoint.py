@@ -158,8 +158,9 @@ class LoadTables:
     def take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
         """Register the files (name, bytes, rules) and raise the epoch, which stops older attempts; return the epoch.
 
-        Waits for transactions of older attempts. Sizes of known files stay; files of another dump than `dump` that were
-        not begun are forgotten. Raises LoadError LOAD-008 when files of another dump were begun: the two are of
+        Waits for transactions of older attempts. Sizes of known files stay. Other files, of `dump` or of another one,
+        are forgotten where they were not begun; those of `dump` that were begun stay on record, as their tables may be
+        taken again. Raises LoadError LOAD-008 when files of another dump were begun: the two are of
         different moments; LOAD-019 when a file was begun with other rules (`Way.fingerprint`): half of its rows would
         be other ones.
         """
@@ -196,8 +197,14 @@ class LoadTables:
             raise LoadError("LOAD-019", Where(self.source, file=unlike[0]), values={"count": len(unlike)})
         epoch = int(last) + 1
         rows(connection, f"UPDATE {self.chunk} SET epoch = %s WHERE source = %s", (epoch, self.source))
+        unbegun = f"SELECT file FROM {self.chunk} WHERE source = %s AND piece = 0 AND step = 0"
+        left_out = {str(name) for (name,) in rows(connection, unbegun, (self.source,))} - wanted.keys()
         values = [(self.source, name, dump, rules, epoch, size) for name, size, rules in files]
         with connection.cursor() as cursor:
+            cursor.executemany(
+                f"DELETE FROM {self.chunk} WHERE source = %s AND file = %s AND piece = 0 AND step = 0",
+                [(self.source, name) for name in sorted(left_out)],
+            )
             cursor.executemany(
                 f"INSERT INTO {self.chunk}"
                 " (source, file, dump, rules, epoch, piece, done_bytes, done_rows, size, finished)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any
 from unshard.crash_point import reach
 from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.ddl.session import copied_tables, printed_collations
+from unshard.dump.files import table_of_file
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.plan import shares
 from unshard.errors import LoadError, UnshardError, Where, disclose
@@ -158,7 +159,7 @@ class LoadUnit:
         Tables are counted once `run` has read the folder. Unless it `asks`, what `run` has seen last is told. Raises
         TargetError, soon.
         """
-        states = self._seen.look() if asks else self._seen.last
+        states = self._taken(self._seen.look() if asks else self._seen.last)
         finished = {name for name, state in states.items() if state.finished}
         size = sum(state.size for state in states.values())
         size_done = sum(states[name].size for name in finished)
@@ -218,6 +219,7 @@ class LoadUnit:
             _tell_lost(contents, ways, source, self._settings.escape_backslash)
             epoch = self._tables.take_over(connection, contents.identity, files)
             states = self._tables.states(connection)
+            _tell_left_out(states.keys() - self._taken(states).keys(), source)
             self._rows_before = _loaded(states).rows
             left = frozenset(name for name, state in states.items() if not state.finished)
             return contents, ways, epoch, left
@@ -297,10 +299,17 @@ class LoadUnit:
                 raise unlike_keys(error, ways) from error
 
     def _check_finished(self, connection: Any) -> None:
-        left = [name for name, state in self._tables.states(connection).items() if not state.finished]
+        left = [name for name, state in self._taken(self._tables.states(connection)).items() if not state.finished]
         if left:
             place = Where(self._tables.source, file=min(left))
             raise LoadError("LOAD-010", place, values={"count": len(left)})
+
+    def _taken(self, states: Mapping[str, FileState]) -> Mapping[str, FileState]:
+        """Return the states without those of tables that the rules leave out since the load began."""
+        if self._contents is None:
+            return states
+        taken = {file.name for table in self._contents.tables for file in table.files}
+        return {name: state for name, state in states.items() if name in taken}
 
     def _result(self, connection: Any) -> LoadResult:
         return _loaded(self._tables.states(connection))
@@ -308,6 +317,16 @@ class LoadUnit:
 
 def _loaded(states: Mapping[str, FileState]) -> LoadResult:
     return LoadResult(len(states), sum(state.done_rows for state in states.values()))
+
+
+def _tell_left_out(files: Iterable[str], source: str) -> None:
+    """Warn of the tables of these files, which the load has begun and the rules now leave out."""
+    for table in sorted({table for file in files if (table := table_of_file(file)) is not None}):
+        logger("load", source=source).warning(
+            "the table is left out since its load began; the rows of it that are loaded stay in the target,"
+            " where nothing changes them any more",
+            table=str(table),
+        )
 
 
 def _prepare_session(connection: Any) -> None:

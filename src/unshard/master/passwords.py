@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from unshard.config.database import DatabaseConfig
 from unshard.config.secret import HIDDEN, sealed
 from unshard.errors import ClusterError
 
@@ -84,14 +85,27 @@ def with_kept_password(draft: str, stored: str) -> str:
     mask = login.get("password")
     if mask is not None and mask.value == HIDDEN:
         if "password" not in known or any(_told(login, key) != _told(known, key) for key in ("host", "port", "user")):
-            why = f"target-database has another host, port or user: write its password in the place of {HIDDEN}"
-            raise ClusterError("CLUSTER-016", cause=why)
+            raise _other_login("target-database")
         secret = known["password"].value.replace("'", "''")
         draft = f"{draft[: mask.start_mark.index]}'{secret}'{draft[mask.end_mark.index :]}"
     if HIDDEN in draft:
         why = f"the draft has {HIDDEN} elsewhere than as the password of target-database: write what stands there"
         raise ClusterError("CLUSTER-016", cause=why)
     return draft
+
+
+def check_kept_password(section: str, stored: DatabaseConfig, host: str, port: int, user: str) -> None:
+    """Raise ClusterError CLUSTER-016 where the stored password would go to another login than it was written for.
+
+    `section` has the login in the file.
+    """
+    if stored.password and (stored.host, stored.port, stored.user) != (host, port, user):
+        raise _other_login(section)
+
+
+def _other_login(section: str) -> ClusterError:
+    why = f"{section} has another host, port or user: write its password, which is not taken over from the old one"
+    return ClusterError("CLUSTER-016", cause=why)
 
 
 def _login(node: yaml.Node | None) -> dict[str, yaml.ScalarNode]:

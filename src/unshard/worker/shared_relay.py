@@ -6,6 +6,7 @@
 | it needs files from before those that are there | they are fetched beside (`relay.backfill`); nobody else waits |
 | it ends | its reader leaves; with the last one the relay stops, unless it is to run on |
 | another server answers | the readers get RELAY-008, one by one, and join the relay of the new server |
+| its file names another `relay-dir` | readers read on in the present folder; after the last one the new one counts |
 | the relay is paused | readers that have come to its end wait |
 | an error stops it | its readers get the error, and leave; the first to come back begins it anew, at its own position |
 
@@ -41,7 +42,7 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 class SharedRelay:
     """The relay of one source, shared by its subtasks. All methods may be called by any thread.
 
-    `purging` is locked while files are deleted.
+    `folder` is that of the unit that runs, or else of the next one. `purging` is locked while files are deleted.
     """
 
     source: SourceConfig
@@ -55,9 +56,9 @@ class SharedRelay:
     _lock: RLock = field(default_factory=RLock)
 
     @classmethod
-    def of(cls, source: SourceConfig, relay_dir: str = "") -> SharedRelay:
-        """Return the relay of that source, in its folder under `relay_dir`, or else under the directory in its file."""
-        return cls(source, Path(relay_dir or source.relay_dir).absolute() / source.source_id)
+    def of(cls, source: SourceConfig) -> SharedRelay:
+        """Return the relay of that source, in its folder under the directory in its file."""
+        return cls(source, _folder_of(source))
 
     def reader(self, start: Location | None, upstream: str) -> RelayReader:
         """Return a reader that begins at `start` of the server `upstream`; None: at the source's present end."""
@@ -124,6 +125,9 @@ class SharedRelay:
     def renew(self, source: SourceConfig) -> None:
         """Use another source file from now on; readers go on reading, by its login from the next connection on.
 
+        Another `relay-dir` counts from the next beginning of the relay on: at once without readers, else when the last
+        of them has left. What is in the present folder stays there.
+
         Raises ConfigError where a secret of it can't be read; the file before stays in use.
         """
         with self._lock:
@@ -133,9 +137,8 @@ class SharedRelay:
                 self._backfill.renew(endpoint)
             if self._readers and self.unit is not None:
                 self.unit.renew(source, endpoint)
-            elif self.unit is not None:
-                self.unit.stop()
-                self.unit, self.wanted = None, Stage.STOPPED
+            else:
+                self._end()
                 self.keep(wanted)
 
     def reading(self) -> RelayUnitStatus | None:
@@ -168,7 +171,13 @@ class SharedRelay:
         with self._lock:
             if reader in self._readers:
                 self._readers.remove(reader)
-            if not self._readers and self.unit is not None and self.wanted is not Stage.RUNNING:
+            if self._readers or self.unit is None:
+                return
+            if self.folder != _folder_of(self.source):
+                wanted = self.wanted
+                self._end()
+                self.keep(wanted)
+            elif self.wanted is not Stage.RUNNING:
                 self.unit.stop()
 
     def fetch(self, log: RelayLog, file: str) -> Backfill:
@@ -181,10 +190,18 @@ class SharedRelay:
             self._backfill.want(file)
             return self._backfill
 
+    def _end(self) -> None:
+        """Stop the unit and forget it; the next one begins anew, in the folder of the present source file."""
+        if self.unit is not None:
+            self.unit.stop()
+            self.unit, self.wanted = None, Stage.STOPPED
+        self.folder = _folder_of(self.source)
+
     def _begin(self, start: Location | None, upstream: str | None) -> RelayUnit:
         """Start a unit in place of the one before. The earlier files stay, and their readers keep their positions."""
         if self.unit is not None:
             self.unit.stop()
+        self.folder = _folder_of(self.source)
         endpoint = to_endpoint(self.source.database)
         self.unit = RelayUnit(self.source, endpoint, self.folder, start, upstream=upstream)
         return self.unit
@@ -219,7 +236,9 @@ class RelayReader:
     def start(self) -> None:
         """Start the relay, if it does not run, and read from it."""
         with self.shared.purging:  # what was there before may be gone then, and is fetched again
-            self._unit = self.shared.join(self, self._upstream, self._begin)
+            unit = self.shared.join(self, self._upstream, self._begin)
+        if unit is not self._unit:
+            self._unit, self._held, self._backfill = unit, False, None
 
     def stop(self) -> None:
         """Read no more for now. The relay stops if nobody else reads."""
@@ -300,6 +319,10 @@ class RelayReader:
         self._held = not file or not files or Position(file).number >= Position(files[0]).number
         self._backfill = None if self._held else self.shared.fetch(unit.log, file)
         return self._held
+
+
+def _folder_of(source: SourceConfig) -> Path:
+    return Path(source.relay_dir).absolute() / source.source_id
 
 
 def trouble_of(status: RelayUnitStatus | None) -> UnshardError | None:

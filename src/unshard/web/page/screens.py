@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Request
 from markupsafe import escape
@@ -38,6 +38,8 @@ STREAM_SECONDS = 300.0
 _TICK_SECONDS = 1.0
 ALIVE_SECONDS = 2.0
 """A stream that is silent for longer has lost its master: the page tells so after twice that time."""
+_IN_A_PATH = "/%:@!$&'()*+,;="
+"""Characters of a path that has its escapes, beside letters, digits and `_.-~`."""
 _NAME, _TOKEN = token_hex(16), token_hex(16)
 """What stands for the caller's name and CSRF token in a text that serves all callers of a role."""
 _SORTS: dict[str, Callable[[TableFigures], Any]] = {
@@ -147,7 +149,8 @@ class PageScreens:
         return rendered(template, **{**common, **values})
 
     def _to_leader(self, request: Request, now: Snapshot) -> Response:
-        path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        path = quote(request.scope.get("raw_path") or quote(request.scope["path"]), safe=_IN_A_PATH)  # sent as ASCII
+        path += f"?{request.url.query}" if request.url.query else ""
         where = f"{request.url.scheme}://{now.leader}{path}"
         text = rendered("moved.html", root=page_root(request.url.path), where=where)
         return HTMLResponse(text, 307 if request.method == "GET" else 409, {"Location": where})

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.config.secret import HIDDEN
 from unshard.config.source import SourceConfig
+from unshard.master.passwords import check_kept_password
 
 
 class _Object(BaseModel):
@@ -45,7 +46,7 @@ class RelayConfig(_Object):
 
 
 class Source(_Object):
-    """A source: one upstream server."""
+    """A source: one upstream server. In a change, what is left out stays as it is."""
 
     source_name: str
     host: str
@@ -72,16 +73,22 @@ def security_section(security: Security | None) -> dict[str, Any]:
 
 
 def to_text(source: Source, known: SourceConfig | None = None) -> str:
-    """Return the source file.
+    """Return the source file. Without `known`, what the object omits has its default.
 
     Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
-    certificates, `server-id`, `checker`.
+    certificates, `server-id`, `checker`. Raises ClusterError CLUSTER-016 where the password would stay for another
+    host, port or user.
     """
     form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     login = {"host": source.host, "port": source.port, "user": source.user}
     if known is None or source.password not in (None, HIDDEN):
         login["password"] = source.password or ""
-    form |= {"source-id": source.source_name, "enable": source.enable, "enable-gtid": source.enable_gtid}
+    else:
+        check_kept_password("from", known.database, source.host, source.port, source.user)
+    form["source-id"] = source.source_name
+    for name in ("enable", "enable_gtid"):
+        if known is None or name in source.model_fields_set:
+            form[name.replace("_", "-")] = getattr(source, name)
     form["from"] = form.get("from", {}) | login | security_section(source.security)
     if source.flavor:
         form["flavor"] = source.flavor

@@ -20,6 +20,7 @@ from unshard.config.rules import FilterRule
 from unshard.config.secret import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ClusterError
+from unshard.master.passwords import check_kept_password
 from unshard.web.rest.source_form import Security, security_section
 
 
@@ -203,7 +204,7 @@ class SourceSettings(_Object):
 
 
 class Task(_Object):
-    """A migration task."""
+    """A migration task. In a change, settings that are left out stay as they are."""
 
     name: str
     task_mode: str
@@ -223,13 +224,16 @@ def to_text(task: Task, known: TaskConfig | None = None) -> str:
 
     Values that the object can't have, or omits, stay as in `known`: a password (also one shown as `******`),
     certificates, settings of units, rules where the object's are those of `known`. Raises ClusterError CLUSTER-016 for
-    other rules than those of `known` where these don't all fit into an object: they would be lost.
+    other rules than those of `known` where these don't all fit into an object: they would be lost; and where the
+    password would stay for another host, port or user.
     """
     form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     target = task.target_config
     login: dict[str, Any] = {"host": target.host, "port": target.port, "user": target.user}
     if known is None or target.password not in ("", HIDDEN):
         login["password"] = target.password
+    else:
+        check_kept_password("target-database", known.target_database, target.host, target.port, target.user)
     session = {"session": target.session} if target.session else {}
     optional = {
         "shard-mode": task.shard_mode,
@@ -238,12 +242,16 @@ def to_text(task: Task, known: TaskConfig | None = None) -> str:
     }
     form |= {"name": task.name, "task-mode": task.task_mode}
     form |= {key: value for key, value in optional.items() if value}
-    form["online-ddl"] = task.enhance_online_schema_change
+    if known is None or "enhance_online_schema_change" in task.model_fields_set:
+        form["online-ddl"] = task.enhance_online_schema_change
     form["target-database"] = form.get("target-database", {}) | login | session | security_section(target.security)
     before = {one["source-id"]: one for one in form.get("mysql-instances", ())}
     instances = [_instance(conf, before.get(conf.source_name, {})) for conf in task.source_config.source_conf]
     form["mysql-instances"] = instances
     _add_units(task, form, instances)
+    if known is not None:
+        shown = _rules_of(known)
+        task = task.model_copy(update={key: shown[key] for key in shown.keys() - task.model_fields_set})
     if known is None or not _has_rules_of(task, known):
         _replace_rules(task, form, instances, known)
     return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
@@ -279,13 +287,19 @@ def _add_units(task: Task, form: dict[str, Any], instances: list[dict[str, Any]]
             sections[name] = sections.get(name, {}) | values
 
 
+def _rules_of(known: TaskConfig) -> dict[str, Any]:
+    """Return the rules with which the task is shown, by the object's fields."""
+    return {
+        "table_migrate_rule": [MigrateRule.model_validate(rule) for rule in shown_rules(known)],
+        "binlog_filter_rule": {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()},
+    }
+
+
 def _has_rules_of(task: Task, known: TaskConfig) -> bool:
     """Return whether the object's rules are those that it would be shown with."""
-    rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
-    events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
     sources = {one.source_id for one in known.mysql_instances}
     listed = {one.source_name for one in task.source_config.source_conf}
-    return listed <= sources and task.table_migrate_rule == rules and task.binlog_filter_rule == events
+    return listed <= sources and all(getattr(task, key) == rules for key, rules in _rules_of(known).items())
 
 
 def _replace_rules(task: Task, form: dict[str, Any], instances: list[dict[str, Any]], known: TaskConfig | None) -> None:
