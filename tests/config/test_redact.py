@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from unshard.config.files import load_source, load_task
+from unshard.config.files import load_source, load_task, parse_task
 from unshard.config.redact import hidden, hidden_text
 from unshard.config.subtask import plan_subtasks
+from unshard.errors import ConfigError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = """
@@ -43,6 +45,15 @@ def test_no_secret_within_a_url_is_shown() -> None:
     assert "s3cret" not in shown
     assert "sc://h:15002/;user_id=u;token=******" in shown
     assert "u:******@h:1/d" in shown
+
+
+@pytest.mark.parametrize("spark", ["master: 'sc://h:1/;token=s3cret'", "remote: 'http://h:1/;token=s3cret'"])
+def test_no_secret_within_a_url_is_in_an_error(spark: str) -> None:
+    name = spark.partition(":")[0]
+    text = re.sub(rf"(?m)^  {name}: .*$", f"  {spark}", (EXAMPLES / "everything.yaml").read_text())
+    with pytest.raises(ConfigError, match="is refused") as raised:
+        parse_task(text, "t.yaml")
+    assert "s3cret" not in str(raised.value)
 
 
 def test_a_subtask_is_shown_without_its_secrets() -> None:

@@ -181,6 +181,35 @@ def test_a_large_file_is_put_aside_and_old_ones_go(tmp_path: Path) -> None:
     assert [path.read_text()[0] for path in [*aside, tmp_path / "u.log"]] == ["0", "1", "2", "3"]
 
 
+@pytest.mark.parametrize("fault", ["rename", "open"])
+def test_a_file_that_once_cannot_be_put_aside_is_written_on(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk, or in a folder where only the file itself may be written."""
+
+    def refused(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def emit(number: int) -> None:
+        handler.emit(logging.makeLogRecord({"msg": f"{number} " + "x" * 60}))
+
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    handler = RotatingFile(tmp_path / "u.log", largest_bytes=100)
+    emit(0)
+    with monkeypatch.context() as faulty:
+        if fault == "rename":
+            faulty.setattr(Path, "rename", refused)
+        else:
+            faulty.setattr(handler, "_open", refused)
+        emit(1)
+    emit(2)
+    handler.close()
+    texts = [path.read_text() for path in sorted(tmp_path.glob("u*.log"))]
+    assert "".join(sorted(line[0] for text in texts for line in text.splitlines())) == (
+        "012" if fault == "rename" else "02"
+    )
+
+
 def test_what_another_process_appends_to_is_put_aside_too(tmp_path: Path) -> None:
     path = tmp_path / "spark.log"
 

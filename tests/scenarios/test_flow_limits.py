@@ -10,10 +10,17 @@ from pyspark.sql import SparkSession
 
 from support.server_clock import assert_rate_was_held, clock
 from support.task_runs import TaskFiles, TaskRun
+from unshard.sync.planning import planner
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ROWS, ROWS_PER_SECOND, CONNECTIONS = 900, 1800, 3
+
+
+@pytest.fixture
+def any_batch_may_be_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "SHUFFLE_SLOTS", 1)
+    monkeypatch.setattr(planner, "SHUFFLE_BYTES", 1)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +30,7 @@ def narrow_target() -> Iterator[MariadbServer]:
         yield server
 
 
+@pytest.mark.usefixtures("any_batch_may_be_shuffled")
 def test_rate_and_size_are_kept_and_every_row_arrives(
     spark: SparkSession,
     source_server: MariadbServer,

@@ -47,6 +47,11 @@ def test_tied_tables_are_not_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tied.shares == 9
 
 
+def test_nothing_is_shuffled_into_a_target_that_limits_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = replace(PLANNER, limited=True)
+    assert not planned(table_plan(1), 32 << 20, monkeypatch, planner=planner).shuffled
+
+
 def test_one_task_applies_the_slices_of_tied_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planned(table_plan(1), 128 << 20, monkeypatch).shares == 9
     tied = planned(table_plan(2), 128 << 20, monkeypatch)

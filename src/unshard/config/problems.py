@@ -12,6 +12,7 @@ from typing import Any
 
 from unshard.config.section import NOT_SUPPORTED, NoEffect, Section
 from unshard.errors import ConfigError, Where
+from unshard.log.redaction import without_credentials
 
 KeyPath = tuple[str | int, ...]
 _SECRET = frozenset({"password", "session", "extra-args", "conf", "token", "sha256", "security"})
@@ -87,7 +88,7 @@ def from_validation(details: Mapping[str, Any]) -> Problem:
         remedy += suggestion(value, str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
     shown = isinstance(value, str | int | float) and kind not in ("missing", "model_type", "model_attributes_type")
     if shown and not _SECRET.intersection(path):
-        return problem(path, f"{value!r} is refused; {remedy}")
+        return problem(path, f"{without_credentials(repr(value))} is refused; {remedy}")
     return problem(path, remedy)
 
 

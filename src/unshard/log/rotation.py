@@ -29,12 +29,17 @@ class RotatingFile(RotatingFileHandler):
         _clear(self._path)
 
     def doRollover(self) -> None:
-        """Rename the file, delete old ones, and open a new file under the same name."""
+        """Rename the file, delete old ones, and open a new file under the same name.
+
+        Where the file can't be renamed, lines are appended to it as before, and the next line tries again. Where none
+        can be opened, the next line tries that.
+        """
         if self.stream:
             self.stream.close()
-        with suppress(FileNotFoundError):
+            self.stream = None
+        with suppress(OSError):
             self._path.rename(_beside(self._path))
-        _clear(self._path)
+            _clear(self._path)
         self.stream = self._open()
 
 

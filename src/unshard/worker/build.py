@@ -365,6 +365,7 @@ def _sync(
             len(config.peers) == 1,
             coarse_keys=coarse_keys,
             alterations=ToldAlterations(name, targets.get, kind, converts=not stops_at_values, clamps=clamps),
+            limited=config.target.max_connections > 0,
         ),
         rules=table_rules,
         statements=statements,

@@ -84,5 +84,5 @@ def _within(plan: BatchPlan, share: TargetLimits) -> BatchPlan:
     """Return the same batch with the same chunks, in fewer tasks where there are fewer connections than tasks."""
     limited = replace(plan, rows_per_second=share.rows_per_second, connections=share.connections)
     if share.connections:
-        limited = replace(limited, shares=min(plan.shares, share.connections), shuffled=False)
+        limited = replace(limited, shares=min(plan.shares, share.connections))
     return limited

@@ -46,6 +46,7 @@ class Planner:
         here: small batches run in the driver's process.
         coarse_keys: the check for keys that safe mode can't handle; None where the user allows them.
         alterations: logs, before a table's first row, the columns whose values the target stores in another form.
+        limited: the target limits connections. Nothing is shuffled then, for each task of a shuffle has one.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Planner:
     here: bool = True
     coarse_keys: CoarseKeys | None = None
     alterations: ToldAlterations | None = None
+    limited: bool = False
 
     def plan(
         self,
@@ -78,7 +80,7 @@ class Planner:
             self.alterations.tell(tables)
         size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
-        shuffled = shuffled and not whole and self.shape.multiple_rows and may_be_shuffled(tables)
+        shuffled = shuffled and not whole and not self.limited and self.shape.multiple_rows and may_be_shuffled(tables)
         if self._is_small(size):
             shape = replace(self.shape, partitions=1)
         else:
