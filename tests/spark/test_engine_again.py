@@ -38,8 +38,11 @@ try:
     engine.session(SparkConfig(master="local[1]", conf={"spark.ssl.keyPassword": "abc"}))
 except ClusterError as error:
     assert "keyPassword" in str(error) and "abc" not in str(error), error
-session.sparkContext._gateway.proc.kill()
-session.sparkContext._gateway.proc.wait()
+if sys.argv[2] == "killed":
+    session.sparkContext._gateway.proc.kill()
+    session.sparkContext._gateway.proc.wait()
+else:
+    session.sparkContext._jsc.sc().stop()
 try:
     run_tasks(session, [b"a"], bytes.upper)
 except EngineError as error:
@@ -53,11 +56,15 @@ engine.close()
 
 @pytest.mark.faults
 @pytest.mark.spark
-def test_a_session_that_died_is_made_anew(tmp_path: Path) -> None:
-    """In a folder and a locale that Java's own reading of names does not go together with."""
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_a_session_that_died_is_made_anew(end: str, tmp_path: Path) -> None:
+    """Stopped: Spark has ended its context, as after a fatal error, and its JVM lives on.
+
+    In a folder and a locale that Java's own reading of names does not go together with.
+    """
     folder = tmp_path / "Umzug 一 ü"
     folder.mkdir()
-    command = [sys.executable, "-c", PROGRAM, str(folder / "spark.log")]
+    command = [sys.executable, "-c", PROGRAM, str(folder / "spark.log"), end]
     environment = os.environ | {"LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     assert done.stdout.splitlines() == ["ENGINE-003", "[b'A']"], done.stderr

@@ -31,12 +31,15 @@ def is_connect(session: SparkSession) -> bool:
 
 
 def lives(session: SparkSession) -> bool:
-    """Return whether Spark still answers. Without its JVM or its server every call fails, `stop` too."""
+    """Return whether Spark still answers and takes jobs. Without its JVM or its server every call fails, `stop` too.
+
+    Spark may also stop its context in a JVM that lives on: after a fatal error, or when its cluster has gone.
+    """
     try:
         session.conf.get("spark.master", "")  # the session caches its version, but asks Spark for this
+        return is_connect(session) or not session.sparkContext._jsc.sc().isStopped()
     except Exception:  # noqa: BLE001 - whatever py4j or gRPC raises when the other side is gone
         return False
-    return True
 
 
 def setting(session: SparkSession, name: str) -> str:

@@ -31,7 +31,7 @@ from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import check_java, is_remote, local_slots
-from unshard.spark.jobs import is_connect, lives, run_tasks, setting
+from unshard.spark.jobs import is_connect, run_tasks, setting
 from unshard.spark.survey import survey
 from unshard.spark.worker_process import load
 
@@ -200,9 +200,10 @@ def _stop(session: Session) -> None:
     if is_connect(session):
         session.client.set_retry_policies([])  # a server that is gone has nothing to release
         session.stop()
-    elif lives(session):
+        return
+    try:
         session.stop()
-    else:
+    except Exception:  # noqa: BLE001 - whatever py4j raises when the JVM is gone
         _forget()
 
 
