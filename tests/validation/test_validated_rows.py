@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +13,7 @@ from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from support.waiting import wait_until
 from unshard.compare.executor.changed import look_first
+from unshard.compare.sides import SourceSide
 from unshard.target.validation import pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.mariadb_server import MariadbServer
@@ -158,3 +160,37 @@ def test_a_restart_loses_no_key_and_no_error(
         wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("2",)], "found", told=records.told)
         (resolved,) = records.errors(ErrorState.RESOLVED)
         assert resolved.key == ("1",)
+
+
+def test_batches_applied_before_the_validators_first_round_are_judged(
+    stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    files = validated(tmp_path, stocked, {"s1": source_server}, target_server)
+    records = ValidationRecords(files)
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        records.settled()
+    source_server.run(f"UPDATE {stocked}.t SET v = 7 WHERE id = 1")
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.validation is not None
+    assert subtask.validation.built is not None
+    validator, released = subtask.validation.built, Event()
+    own_side = validator.side
+
+    def side() -> SourceSide:
+        released.wait()
+        return own_side()
+
+    validator.side = side  # which the first round of the validator's thread asks for
+    with run:
+        try:
+            run.reach("sync")
+            run.catch_up()
+            target_server.run(f"UPDATE {stocked}.t SET w = 'x' WHERE id = 1")
+        finally:
+            released.set()
+        records.settled()
+        (found,) = records.errors(ErrorState.NEW)
+        assert (found.key, found.columns) == (("1",), ("w",))

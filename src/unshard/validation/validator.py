@@ -126,7 +126,7 @@ class Validator:
     def begin(self) -> None:
         """Start the validator where the target's record or the settings say so.
 
-        Called once the source is claimed, before its first batch. Raises TargetError.
+        Called once the source is claimed, before its first batch, whose keys are reported already. Raises TargetError.
         """
         self.activate()
         wanted = self.settings.mode != "none"
@@ -138,7 +138,8 @@ class Validator:
             self._verdicts.on_target(lambda c: set_stage(c, self.meta, self.source, RUNNING, self.settings.mode))
         elif stage != RUNNING:
             return
-        self._start()
+        self.store.validates = True
+        self.look()  # a verb may have stopped it since the record was read
 
     def activate(self) -> None:
         """Let `look` start the thread from now on."""
