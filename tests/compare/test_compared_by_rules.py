@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared, kinds, only_table
+from support.comparisons import compared, kinds, only_table, repaired
 from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare_subject import CompareWish
@@ -70,6 +70,41 @@ def test_rows_that_an_expression_filter_leaves_out_are_no_difference(
         assert (found.exit_code, only_table(found).left_out) == (0, 1)
         target_server.run(f"UPDATE {schema}.t SET v = 0 WHERE id = 101")
         assert kinds(only_table(compared(files, spark))) == {"id=101": "changed"}
+
+
+def limited(files: TaskFiles) -> TaskFiles:
+    """The same task, whose copy takes only rows with a `v` below 9."""
+    few = {"mydumpers": {"few": {"where": "v < 9"}}}
+    return replace(files, keys=few, instance={"mydumper-config-name": "few"}).write()
+
+
+def test_rows_without_a_key_that_a_limited_copy_left_out_and_that_came_later(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    """Of rows that are equal, the target may have those that changed after the copy, and none of the others."""
+    source_server.run(
+        f"DROP TABLE {schema}.t",
+        f"CREATE TABLE {schema}.bare (v INT)",
+        f"INSERT INTO {schema}.bare VALUES (1), (1), (9), (9), (9), (20)",
+    )
+    files = limited(files)
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.bare VALUES (9), (9), (30)")
+        run.catch_up()
+        found = compared(files, spark)
+        assert (found.exit_code, only_table(found).target_rows) == (0, 5), only_table(found).to_dict()
+        target_server.run(
+            f"DELETE FROM {schema}.bare WHERE v = 1",
+            f"INSERT INTO {schema}.bare VALUES (30), (30), (40)",
+        )
+        found = compared(files, spark)
+        times = {one.times: one.kind.value for one in only_table(found).differences}
+        assert times == {(2, 0): "missing", (1, 3): "extra", (0, 1): "extra"}
+        after = repaired(files, found, spark)
+        assert after.exit_code == 0, after.to_dict()
+        rows = target_server.query(f"SELECT v FROM {schema}.bare ORDER BY v")
+        assert rows == [(1,), (1,), (9,), (9,), (30,)]
 
 
 @contextmanager
