@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.comparisons import compared, kinds, only_table, repaired
+from support.cutovers import Trial
 from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare_subject import CompareWish
@@ -76,6 +77,25 @@ def limited(files: TaskFiles) -> TaskFiles:
     """The same task, whose copy takes only rows with a `v` below 9."""
     few = {"mydumpers": {"few": {"where": "v < 9"}}}
     return replace(files, keys=few, instance={"mydumper-config-name": "few"}).write()
+
+
+def test_a_limited_copy_has_no_fewer_rows_than_where_and_may_have_more(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    files = limited(files)
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.t VALUES (100, 100)")
+        run.catch_up()
+        found = compared(files, spark)
+        table = only_table(found)
+        assert (found.exit_code, table.source_rows, table.target_rows) == (0, 8, 9), table.to_dict()
+        proof = Trial(files, spark).run()
+        assert proof is not None
+        assert proof.outcome.exit_code == 0, proof.outcome.to_dict()
+        target_server.run(f"DELETE FROM {schema}.t WHERE id IN (3, 100)", f"INSERT INTO {schema}.t VALUES (200, 1)")
+        found = compared(files, spark)
+        assert (found.exit_code, kinds(only_table(found))) == (1, {"id=3": "missing", "id=200": "extra"})
 
 
 def test_rows_without_a_key_that_a_limited_copy_left_out_and_that_came_later(
