@@ -73,6 +73,84 @@ def test_rows_that_an_expression_filter_leaves_out_are_no_difference(
         assert kinds(only_table(compared(files, spark))) == {"id=101": "changed"}
 
 
+@pytest.mark.parametrize("key", [{"events": ["truncate table"]}, {"sql-pattern": ["^TRUNCATE"]}], ids=str)
+def test_rows_that_an_event_filter_keeps_can_not_be_judged(
+    key: dict[str, list[str]],
+    files: TaskFiles,
+    source_server: MariadbServer,
+    target_server: ThrowawayServer,
+    schema: str,
+    spark: SparkSession,
+) -> None:
+    rule = {"schema-pattern": schema, "table-pattern": "*", "action": "Ignore", **key}
+    files = with_filter(files, "filters", rule, "filter-rules")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"TRUNCATE TABLE {schema}.t", f"INSERT INTO {schema}.t VALUES (51, 51)")
+        run.catch_up()
+        found = compared(files, spark)
+        table = only_table(found)
+        assert (found.exit_code, table.classes) == (2, {RowClass.UNCLEAR: 50}), table.to_dict()
+        assert {one.rule for one in table.differences} == {"filters.own"}
+        target_server.run(f"DELETE FROM {schema}.t WHERE id = 51")
+        after = repaired(files, compared(files, spark), spark)
+        assert only_table(after).classes == {RowClass.UNCLEAR: 50}, after.to_dict()
+        assert target_server.query(f"SELECT COUNT(*), MAX(id) FROM {schema}.t") == [(51, 51)]
+
+
+def test_rows_of_a_shard_whose_drop_was_left_out_can_not_be_judged(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    """The shard is not there any more, and the filter is for no other one."""
+    source_server.run(
+        f"CREATE TABLE {schema}.t_1 (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.t_2 LIKE {schema}.t_1",
+        f"INSERT INTO {schema}.t_1 VALUES (1)",
+        f"INSERT INTO {schema}.t_2 VALUES (2)",
+    )
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "merged"}
+    rule = {"schema-pattern": schema, "table-pattern": "t_2", "events": ["drop table"], "action": "Ignore"}
+    keys = {"routes": {"merge": route}, "filters": {"own": rule}}
+    files = replace(files, keys=keys, instance={"route-rules": ["merge"], "filter-rules": ["own"]}).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"DROP TABLE {schema}.t_2")
+        run.catch_up()
+        found = compared(files, spark)
+        assert (found.exit_code, kinds(found.tables[0])) == (2, {"id=2": "unclear"}), found.to_dict()
+        files.target.run(f"INSERT INTO {schema}.t VALUES (1000, 0)")
+        assert kinds(compared(files, spark).tables[1]) == {"id=1000": "extra"}, "the filter is not for this table"
+
+
+def test_rows_of_a_dropped_shard_are_extra_and_unclear_for_a_filter_in_a_copy_of_the_task(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    """The way that docs/how-to/compare-both-ends.md gives to keep what `shard-drop: ignore` has left in the target."""
+    source_server.run(
+        f"DROP TABLE {schema}.t",
+        *(f"CREATE TABLE {schema}.t_{number} (id INT PRIMARY KEY)" for number in (1, 2)),
+        *(f"INSERT INTO {schema}.t_{number} VALUES ({number})" for number in (1, 2)),
+    )
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
+    sharded = {"shard-mode": "pessimistic", "routes": {"merge": route}}
+    files = replace(files, keys=sharded, instance={"route-rules": ["merge"]}).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"DROP TABLE {schema}.t_2")
+        run.catch_up()
+        assert kinds(only_table(compared(files, spark))) == {"id=2": "extra"}
+        events = ["drop table", "drop database", "truncate table"]
+        rule = {"schema-pattern": schema, "table-pattern": "t_*", "events": events, "action": "Ignore"}
+        rules = {"route-rules": ["merge"], "filter-rules": ["own"]}
+        copy = replace(
+            files, folder=files.folder / "copy", keys={**sharded, "filters": {"own": rule}}, instance=rules
+        ).write()
+        found = compared(copy, spark)
+        assert kinds(only_table(found)) == {"id=2": "unclear"}
+        repaired(copy, found, spark)
+        assert files.target.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(1,), (2,)]
+
+
 def limited(files: TaskFiles) -> TaskFiles:
     """The same task, whose copy takes only rows with a `v` below 9."""
     few = {"mydumpers": {"few": {"where": "v < 9"}}}

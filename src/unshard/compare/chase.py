@@ -331,7 +331,7 @@ def _rule_behind(table: ComparedTable, look: KeyLook) -> str:
             guilty = guilty or (here < there and Op.DELETE in left) or (here > there and Op.INSERT in left)
             if guilty:
                 return rule.rule
-    return ""
+    return table.kept_by if here < there else ""
 
 
 def _ops(rule: object) -> frozenset[Op]:
