@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.comparisons import compared, kinds, only_table
+from support.comparisons import compared, kinds, only_table, repaired
+from support.cutovers import Trial
 from support.numbers import numbers
 from support.task_runs import TaskFiles, TaskRun
 from unshard.cli.compare_subject import CompareWish
@@ -70,6 +71,138 @@ def test_rows_that_an_expression_filter_leaves_out_are_no_difference(
         assert (found.exit_code, only_table(found).left_out) == (0, 1)
         target_server.run(f"UPDATE {schema}.t SET v = 0 WHERE id = 101")
         assert kinds(only_table(compared(files, spark))) == {"id=101": "changed"}
+
+
+@pytest.mark.parametrize("key", [{"events": ["truncate table"]}, {"sql-pattern": ["^TRUNCATE"]}], ids=str)
+def test_rows_that_an_event_filter_keeps_can_not_be_judged(
+    key: dict[str, list[str]],
+    files: TaskFiles,
+    source_server: MariadbServer,
+    target_server: ThrowawayServer,
+    schema: str,
+    spark: SparkSession,
+) -> None:
+    rule = {"schema-pattern": schema, "table-pattern": "*", "action": "Ignore", **key}
+    files = with_filter(files, "filters", rule, "filter-rules")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"TRUNCATE TABLE {schema}.t", f"INSERT INTO {schema}.t VALUES (51, 51)")
+        run.catch_up()
+        found = compared(files, spark)
+        table = only_table(found)
+        assert (found.exit_code, table.classes) == (2, {RowClass.UNCLEAR: 50}), table.to_dict()
+        assert {one.rule for one in table.differences} == {"filters.own"}
+        target_server.run(f"DELETE FROM {schema}.t WHERE id = 51")
+        after = repaired(files, compared(files, spark), spark)
+        assert only_table(after).classes == {RowClass.UNCLEAR: 50}, after.to_dict()
+        assert target_server.query(f"SELECT COUNT(*), MAX(id) FROM {schema}.t") == [(51, 51)]
+
+
+def test_rows_of_a_shard_whose_drop_was_left_out_can_not_be_judged(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    """The shard is not there any more, and the filter is for no other one."""
+    source_server.run(
+        f"CREATE TABLE {schema}.t_1 (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.t_2 LIKE {schema}.t_1",
+        f"INSERT INTO {schema}.t_1 VALUES (1)",
+        f"INSERT INTO {schema}.t_2 VALUES (2)",
+    )
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "merged"}
+    rule = {"schema-pattern": schema, "table-pattern": "t_2", "events": ["drop table"], "action": "Ignore"}
+    keys = {"routes": {"merge": route}, "filters": {"own": rule}}
+    files = replace(files, keys=keys, instance={"route-rules": ["merge"], "filter-rules": ["own"]}).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"DROP TABLE {schema}.t_2")
+        run.catch_up()
+        found = compared(files, spark)
+        assert (found.exit_code, kinds(found.tables[0])) == (2, {"id=2": "unclear"}), found.to_dict()
+        files.target.run(f"INSERT INTO {schema}.t VALUES (1000, 0)")
+        assert kinds(compared(files, spark).tables[1]) == {"id=1000": "extra"}, "the filter is not for this table"
+
+
+def test_rows_of_a_dropped_shard_are_extra_and_unclear_for_a_filter_in_a_copy_of_the_task(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    """The way that docs/how-to/compare-both-ends.md gives to keep what `shard-drop: ignore` has left in the target."""
+    source_server.run(
+        f"DROP TABLE {schema}.t",
+        *(f"CREATE TABLE {schema}.t_{number} (id INT PRIMARY KEY)" for number in (1, 2)),
+        *(f"INSERT INTO {schema}.t_{number} VALUES ({number})" for number in (1, 2)),
+    )
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t"}
+    sharded = {"shard-mode": "pessimistic", "routes": {"merge": route}}
+    files = replace(files, keys=sharded, instance={"route-rules": ["merge"]}).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"DROP TABLE {schema}.t_2")
+        run.catch_up()
+        assert kinds(only_table(compared(files, spark))) == {"id=2": "extra"}
+        events = ["drop table", "drop database", "truncate table"]
+        rule = {"schema-pattern": schema, "table-pattern": "t_*", "events": events, "action": "Ignore"}
+        rules = {"route-rules": ["merge"], "filter-rules": ["own"]}
+        copy = replace(
+            files, folder=files.folder / "copy", keys={**sharded, "filters": {"own": rule}}, instance=rules
+        ).write()
+        found = compared(copy, spark)
+        assert kinds(only_table(found)) == {"id=2": "unclear"}
+        repaired(copy, found, spark)
+        assert files.target.query(f"SELECT id FROM {schema}.t ORDER BY id") == [(1,), (2,)]
+
+
+def limited(files: TaskFiles) -> TaskFiles:
+    """The same task, whose copy takes only rows with a `v` below 9."""
+    few = {"mydumpers": {"few": {"where": "v < 9"}}}
+    return replace(files, keys=few, instance={"mydumper-config-name": "few"}).write()
+
+
+def test_a_limited_copy_has_no_fewer_rows_than_where_and_may_have_more(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    files = limited(files)
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.t VALUES (100, 100)")
+        run.catch_up()
+        found = compared(files, spark)
+        table = only_table(found)
+        assert (found.exit_code, table.source_rows, table.target_rows) == (0, 8, 9), table.to_dict()
+        proof = Trial(files, spark).run()
+        assert proof is not None
+        assert proof.outcome.exit_code == 0, proof.outcome.to_dict()
+        target_server.run(f"DELETE FROM {schema}.t WHERE id IN (3, 100)", f"INSERT INTO {schema}.t VALUES (200, 1)")
+        found = compared(files, spark)
+        assert (found.exit_code, kinds(only_table(found))) == (1, {"id=3": "missing", "id=200": "extra"})
+
+
+def test_rows_without_a_key_that_a_limited_copy_left_out_and_that_came_later(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    """Of rows that are equal, the target may have those that changed after the copy, and none of the others."""
+    source_server.run(
+        f"DROP TABLE {schema}.t",
+        f"CREATE TABLE {schema}.bare (v INT)",
+        f"INSERT INTO {schema}.bare VALUES (1), (1), (9), (9), (9), (20)",
+    )
+    files = limited(files)
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.bare VALUES (9), (9), (30)")
+        run.catch_up()
+        found = compared(files, spark)
+        assert (found.exit_code, only_table(found).target_rows) == (0, 5), only_table(found).to_dict()
+        target_server.run(
+            f"DELETE FROM {schema}.bare WHERE v = 1",
+            f"INSERT INTO {schema}.bare VALUES (30), (30), (40)",
+        )
+        found = compared(files, spark)
+        times = {one.times: one.kind.value for one in only_table(found).differences}
+        assert times == {(2, 0): "missing", (1, 3): "extra", (0, 1): "extra"}
+        after = repaired(files, found, spark)
+        assert after.exit_code == 0, after.to_dict()
+        rows = target_server.query(f"SELECT v FROM {schema}.bare ORDER BY v")
+        assert rows == [(1,), (1,), (9,), (9,), (30,)]
 
 
 @contextmanager

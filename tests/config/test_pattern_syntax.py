@@ -1,4 +1,4 @@
-"""Whether one pattern covers another, held to the matching of every short name."""
+"""Whether one pattern covers or meets another, held to the matching of every short name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.config.patterns import OneOf, covers, parse_wildcard
+from unshard.config.patterns import OneOf, covers, may_meet, parse_wildcard
 from unshard.transform.pattern import Pattern
 
 ALPHABET = "abc-"
@@ -25,6 +25,17 @@ def test_a_pattern_that_covers_matches_whatever_the_other_does(wide: str, narrow
     outer, inner = Pattern.compile(wide), Pattern.compile(narrow)
     if covers(wide, narrow, case_sensitive=False):
         assert [name for name in NAMES if inner.matches(name) and not outer.matches(name)] == []
+
+
+@given(PATTERNS, PATTERNS)
+def test_patterns_meet_that_a_name_matches_both_of(one: str, other: str) -> None:
+    first, second = Pattern.compile(one), Pattern.compile(other)
+    assert may_meet(one, other, case_sensitive=False) == any(first.matches(n) and second.matches(n) for n in NAMES)
+
+
+def test_whether_a_regular_expression_meets_a_pattern_is_not_decided() -> None:
+    assert may_meet("~^b", "a*", case_sensitive=True)
+    assert may_meet("a*", "~^b", case_sensitive=True)
 
 
 @given(PATTERNS)

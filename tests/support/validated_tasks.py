@@ -16,6 +16,7 @@ from support.task_runs import TaskFiles, TaskRun
 from support.waiting import wait_until
 from unshard.api.verbs import Validation
 from unshard.config.files import load_source, load_task
+from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.operate.subject import Subject
 from unshard.operate.validation import answer_validation
@@ -168,9 +169,23 @@ class ValidationRecords:
 
     def status(self) -> dict[str, Any]:
         """The answer of `validation status`, by the task's files."""
+        return self._verb(Validation(op="status", task=self.files.name))
+
+    def _verb(self, request: Validation) -> dict[str, Any]:
         sources = [load_source(path) for path in self.files.source_paths]
         subject = Subject.of_files(load_task(self.files.task_path), sources)
-        return answer_validation([subject], Validation(op="status", task=self.files.name), "test")
+        return answer_validation([subject], request, "test")
+
+    def cut_over_at(self, source: str, place: Position) -> None:
+        """`validation update`: record where the source is to be cut over."""
+        position = f"({place.file}, {place.offset})"
+        request = Validation(op="update", task=self.files.name, sources=(source,), cutover_binlog_pos=position)
+        assert self._verb(request)["result"]
+
+    def cutover_status(self) -> str:
+        """The `cutoverStatus` of the only source."""
+        (validator,) = self.status()["validators"]
+        return str(validator["cutoverStatus"])
 
     def settled(self) -> None:
         """Wait until all rows that have changed are judged: the validator stands at the end of the log."""

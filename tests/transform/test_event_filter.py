@@ -13,6 +13,7 @@ from unshard.config.rules import FilterRule
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.transform.event_filter import EventFilter, Verdict
+from unshard.transform.pattern import Pattern
 
 
 def rule(schema: str, table: str | None, events: list[str], action: str = "Ignore", *patterns: str) -> FilterRule:
@@ -110,6 +111,36 @@ def test_a_verdict_says_its_rules_action_and_what_of_it_decides() -> None:
     assert said(EventName("drop table"), "WEIRD") == ("Ignore", "filters.no", "Ignore", "sql-pattern")
     assert said(EventName("drop table"), "plain") == ("Ignore", "filters.only", "Do", "sql-pattern")
     assert said(EventName("drop table"), "nice") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "keeps"),
+    [
+        (rule("a", "t", ["truncate table"]), True),
+        (rule("a", "t", ["all ddl"]), True),
+        (rule("a", "t", ["incompatible ddl changes"]), True),
+        (rule("a", "t", ["all dml"], "Do"), True),
+        (rule("a", "t", [], "Ignore", "archive"), True),
+        (rule("a", "t", ["all"], "Do", "archive"), True),
+        (rule("a", None, ["drop database"]), True),
+        (rule("a", "t", ["drop database"]), False),
+        (rule("a", "t", ["truncate table"], "Error"), False),
+        (rule("a", "t", [], "Error", "archive"), False),
+        (rule("a", "t", ["delete", "add column"]), False),
+        (rule("a", "t", ["all"], "Do"), False),
+    ],
+    ids=str,
+)
+def test_rules_that_may_leave_out_a_statement_that_takes_rows(one: FilterRule, keeps: bool) -> None:
+    assert EventFilter({"f": one}).keeping([("a", "t")]) == (("filters.f",) if keeps else ())
+
+
+def test_rules_that_keep_rows_of_tables_known_by_name_or_pattern() -> None:
+    found = EventFilter({"one": rule("a", "t_2", ["drop table"]), "all": rule("b*", None, ["drop table"])})
+    merged = (Pattern.compile("a"), Pattern.compile("t_*"))
+    assert found.keeping([merged]) == ("filters.one",)
+    assert found.keeping([("a", "t_1"), (Pattern.compile("b?"), "t")]) == ("filters.all",)
+    assert found.keeping([(Pattern.compile("a"), Pattern.compile("u_*"))]) == ()
 
 
 def test_a_statement_on_a_schema_has_no_table() -> None:

@@ -75,6 +75,17 @@ def test_case_counts_on_demand() -> None:
     assert router(True, **SHOP).route(TableName("SHOP_1", "order_1")) == TableName("SHOP_1", "order_1")
 
 
+def test_the_names_that_may_be_routed_to_a_table() -> None:
+    def origins(schema: str, table: str) -> list[tuple[str, str]]:
+        found = router(**SHOP).origins(TableName(schema, table))
+        return [tuple(one if isinstance(one, str) else one.text for one in pair) for pair in found]  # type: ignore[misc]
+
+    assert origins("shop", "orders") == [("shop_*", "order_*"), ("shop_*", "orders"), ("shop", "orders")]
+    assert origins("archive", "log") == [("shop_*", "log"), ("archive", "log")]
+    assert origins("shop_1", "order_7") == []
+    assert origins("elsewhere", "t") == [("elsewhere", "t")]
+
+
 def test_no_rules() -> None:
     assert Router({}).route(TableName("a", "b")) == TableName("a", "b")
     assert Router({}).route_schema("a") == "a"
@@ -83,6 +94,7 @@ def test_no_rules() -> None:
 def test_two_table_rules_for_one_table_are_refused_with_their_names() -> None:
     both = router(r1=("a_*", "t_1", "x", "t"), r2=("a_1", "t_*", "y", "t"), s=("*", "", "z", ""))
     assert both.route(TableName("a_2", "t_1")) == TableName("x", "t")
+    assert both.origins(TableName("a_1", "t_1")) == ()
     assert both.route(TableName("a_2", "t_2")) == TableName("z", "t_2")
     with pytest.raises(ConfigError) as caught:
         both.route(TableName("a_1", "t_1"))

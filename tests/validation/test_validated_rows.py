@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +14,9 @@ from support.task_runs import TaskRun
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from support.waiting import wait_until
 from unshard.compare.executor.changed import look_first
+from unshard.compare.executor.look import look_again
+from unshard.compare.executor.rows import LOCKED
+from unshard.compare.sides import SourceSide
 from unshard.target.validation import pending_size
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.mariadb_server import MariadbServer
@@ -158,3 +163,90 @@ def test_a_restart_loses_no_key_and_no_error(
         wait_until(lambda: [one.key for one in records.errors(ErrorState.NEW)] == [("2",)], "found", told=records.told)
         (resolved,) = records.errors(ErrorState.RESOLVED)
         assert resolved.key == ("1",)
+
+
+def test_batches_applied_before_the_validators_first_round_are_judged(
+    stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    files = validated(tmp_path, stocked, {"s1": source_server}, target_server)
+    records = ValidationRecords(files)
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        records.settled()
+    source_server.run(f"UPDATE {stocked}.t SET v = 7 WHERE id = 1")
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.validation is not None
+    assert subtask.validation.built is not None
+    validator, released = subtask.validation.built, Event()
+    own_side = validator.side
+
+    def side() -> SourceSide:
+        released.wait()
+        return own_side()
+
+    validator.side = side  # which the first round of the validator's thread asks for
+    with run:
+        try:
+            run.reach("sync")
+            run.catch_up()
+            target_server.run(f"UPDATE {stocked}.t SET w = 'x' WHERE id = 1")
+        finally:
+            released.set()
+        records.settled()
+        (found,) = records.errors(ErrorState.NEW)
+        assert (found.key, found.columns) == (("1",), ("w",))
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_row_that_differs_is_found_after_its_table_was_locked(
+    side: str,
+    stocked: str,
+    source_server: MariadbServer,
+    target_server: ThrowawayServer,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """It is locked when the row is looked at again, for longer than a statement waits."""
+    files = validated(tmp_path, stocked, {"s1": source_server}, target_server)
+    records = ValidationRecords(files)
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.validation is not None
+    assert subtask.validation.built is not None
+    validator = subtask.validation.built
+    own_run, spoilt, locked = validator.run, Event(), Event()
+    server = source_server if side == "source" else target_server
+    with closing(server.connection()) as locker:
+
+        def run_behind_a_lock(
+            payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
+        ) -> list[bytes]:
+            if task is look_again and spoilt.is_set() and not locked.is_set():
+                locked.set()
+                locker.query(f"LOCK TABLES {stocked}.t WRITE")
+            return own_run(payloads, task, barrier=barrier)
+
+        def tells_of_the_lock() -> bool:
+            reading = validator.reading()
+            return reading is not None and reading.fault is not None and reading.fault.code == LOCKED
+
+        validator.run = run_behind_a_lock
+        held = HeldLooks(run)
+        with run:
+            run.reach("sync")
+            run.catch_up()
+            records.settled()
+            with held:
+                source_server.run(f"UPDATE {stocked}.t SET v = 7 WHERE id = 1")
+                run.catch_up()
+                target_server.run(f"UPDATE {stocked}.t SET w = 'x' WHERE id = 1")
+                spoilt.set()
+            try:
+                wait_until(tells_of_the_lock, "the lock is told", told=records.told)
+            finally:
+                locker.query("UNLOCK TABLES")
+            records.settled()
+            (found,) = records.errors(ErrorState.NEW)
+            assert (found.key, found.columns) == (("1",), ("w",))

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.task_runs import TaskRun
+from support.task_runs import TaskRun, newest
 from support.validated_tasks import HeldLooks, ValidationRecords, validated
 from support.waiting import wait_until
+from unshard.target.validation import load_state
 from unshard.target.validation_errors import ErrorKind, ErrorState
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
@@ -210,3 +211,53 @@ def test_sources_that_are_merged_ask_each_other(
     finally:
         for server in (*sources.values(), target_server):
             server.run(f"DROP DATABASE IF EXISTS {schema}")
+
+
+@pytest.mark.parametrize("last", ["free", "held"])
+def test_a_cutover_is_not_validated_while_rows_before_it_wait_for_a_sharding_ddl(
+    last: str,
+    database: str,
+    source_server: MariadbServer,
+    target_server: ThrowawayServer,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """`last`: whether the log ends with a row that is applied at once, or with one that waits."""
+    for number in (1, 2):
+        source_server.run(f"CREATE TABLE {database}.t_{number} (id INT PRIMARY KEY, v INT)")
+    keys = {"shard-mode": "pessimistic", **_route(database)}
+    files = validated(tmp_path, database, {"s1": source_server}, target_server, keys)
+    records = ValidationRecords(files)
+    inserts = {
+        "free": f"INSERT INTO {database}.t_1 VALUES (1, 1)",
+        "held": f"INSERT INTO {database}.t_2 VALUES (2, 2, 2)",
+    }
+    statements = sorted(inserts, key=lambda name: name == last)
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        records.settled()
+        source_server.run(f"ALTER TABLE {database}.t_2 ADD w INT", *(inserts[name] for name in statements))
+        run.catch_up()
+        records.cut_over_at("s1", newest(source_server))
+        wait_until(
+            lambda: records.ask(lambda c: load_state(c, records.meta, "s1")).processed == (1, 0, 0),
+            "the row that is applied is seen",
+            told=records.told,
+        )
+        for _ in range(2):  # the second one is of a round that began after that
+            _await_round(run)
+        assert records.cutover_status() == "not reached"
+        source_server.run(f"ALTER TABLE {database}.t_1 ADD w INT")
+        run.catch_up()
+        records.settled()
+        assert records.cutover_status() == "validated"
+
+
+def _await_round(run: TaskRun) -> None:
+    """Wait until the validator of the only source has ended a round."""
+    (subtask,) = run.crew.subtasks
+    assert subtask.validation is not None
+    validation = subtask.validation
+    before = validation.reading()
+    wait_until(lambda: validation.reading() is not before, "a round of the validator")

@@ -93,7 +93,8 @@ class KeyChase:
     """The repeated comparison of the suspects of all tables, until each is known to be equal or different.
 
     `patience_seconds` bounds the time for all tables; `limit` is the number of differences kept of a table. A look
-    reads rows with their values only for as many keys of a table as may still be kept.
+    reads rows with their values only for as many keys of a table as may still be kept. `run` waits for tables that are
+    locked: the keys of one that still is are given up. With `keeps_locked` they stay for the next look.
     """
 
     run: RunTasks
@@ -104,6 +105,7 @@ class KeyChase:
     stopped: Callable[[], bool]
     at_once: int = 0
     load: SourceLoad | None = None
+    keeps_locked: bool = False
 
     def settle(self, tables: Sequence[ChasedTable]) -> None:
         """Look until all is settled or time is up; the remaining ones are in flight. Raises SourceError, TargetError.
@@ -164,7 +166,7 @@ class KeyChase:
                     found = disclose(outcome)
                 except UnshardError as error:
                     one.outcome.add_error(error)
-                    if error.code == LOCKED:  # it has been waited for
+                    if error.code == LOCKED and not self.keeps_locked:
                         self._give_up(one)
                     continue
                 busy += found["source_seconds"]
@@ -329,7 +331,7 @@ def _rule_behind(table: ComparedTable, look: KeyLook) -> str:
             guilty = guilty or (here < there and Op.DELETE in left) or (here > there and Op.INSERT in left)
             if guilty:
                 return rule.rule
-    return ""
+    return table.kept_by if here < there else ""
 
 
 def _ops(rule: object) -> frozenset[Op]:

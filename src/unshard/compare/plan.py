@@ -93,7 +93,8 @@ def plan_comparison(
                 continue
             try:
                 maker = _Maker(connection, target, name, wish_for(name), listing.groups[name])
-                made.append(maker.make())
+                kept_by = next((rule for side in sides for rule in side.kept_by(name)), "")
+                made.append(replace(maker.make(), kept_by=kept_by))
             except UnshardError as error:
                 absent = error.code == NO_TABLE
                 listing.faults.append(PlanFault(name, error, absent))

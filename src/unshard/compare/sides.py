@@ -37,6 +37,11 @@ def _no_filters(table: Table) -> tuple[RowFilter, ...]:
     return ()
 
 
+def _nothing_kept(name: TableName) -> tuple[str, ...]:
+    del name
+    return ()
+
+
 def _no_rules(table: Table) -> tuple[str, ...]:
     del table
     return ()
@@ -48,7 +53,8 @@ class SourceSide:
 
     `where` is the SQL condition that limited the copy. `follows`: its changes are replicated to the target, which
     records how far. `rules_for` names the rules that apply to a table's name and rows. `relay` is the folder that its
-    relay log would have on this machine. `clamps`: the task clamps a TIME beyond the target's range.
+    relay log would have on this machine. `clamps`: the task clamps a TIME beyond the target's range. `kept_by` names
+    the event filters by which a target table may keep rows that a statement, such as TRUNCATE, takes from the source.
     """
 
     source: str
@@ -63,6 +69,7 @@ class SourceSide:
     rules_for: Callable[[Table], tuple[str, ...]] = _no_rules
     relay: Path | None = None
     clamps: bool = False
+    kept_by: Callable[[TableName], tuple[str, ...]] = _nothing_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,9 @@ def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
     def filters_for(table: Table) -> tuple[RowFilter, ...]:
         return (*rules.events.row_filters(table.name), *expressions.of_table(table)) if follows else ()
 
+    def kept_by(target: TableName) -> tuple[str, ...]:
+        return rules.events.keeping(rules.router.origins(target)) if follows else ()
+
     def rules_for(table: Table) -> tuple[str, ...]:
         route, mapping = rules.router.choice(table.name), rules.mapper.mapping_for(table.name)
         named = (
@@ -113,4 +123,5 @@ def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
         rules_for,
         Path(config.source.relay_dir).absolute() / config.source_id,
         config.time_values == "clamp",
+        kept_by,
     )

@@ -57,7 +57,8 @@ class ComparedTable:
     columns of the key whose order cuts both sides into the same ranges. `condition` is a filter on both sides
     (`--where`). `generated` are columns that every end computes: they are compared by `with_generated`, and never
     written. `own` are columns that only the target has, and that it does not compute. `transactional`: the
-    target's engine has transactions.
+    target's engine has transactions. `kept_by` is a rule by which the target may keep rows that a statement, such as
+    TRUNCATE, has taken from the sources; "" for none.
     """
 
     name: TableName
@@ -73,6 +74,7 @@ class ComparedTable:
     generated: tuple[ComparedColumn, ...] = ()
     own: tuple[Column, ...] = ()
     transactional: bool = True
+    kept_by: str = ""
 
     @property
     def further_keys(self) -> tuple[Index, ...]:

@@ -1,4 +1,4 @@
-"""Name patterns: their meaning, their validation, and whether one covers another.
+"""Name patterns: their meaning, their validation, and whether one covers or meets another.
 
 ========== ====================================================
 ``*``      any number of characters
@@ -38,10 +38,17 @@ class OneOf:
 
     def within(self, other: OneOf) -> bool:
         """Return whether `other` has every character that this token has."""
+        return all(other.has(character) for character in self._samples(other) if self.has(character))
+
+    def meets(self, other: OneOf) -> bool:
+        """Return whether a character is in both."""
+        return any(other.has(character) for character in self._samples(other) if self.has(character))
+
+    def _samples(self, other: OneOf) -> set[str]:
+        """Return characters that represent all: membership only changes at the edges of ranges."""
         edges = {edge for low, high in self.ranges + other.ranges for edge in (low, high)}
         near = {chr(ord(edge) + step) for edge in edges for step in (-1, 0, 1) if 0 <= ord(edge) + step < 0x110000}
-        # membership only changes at the edges of ranges, so these represent all characters
-        return all(other.has(character) for character in {*near, "\0", "\U0010ffff"} if self.has(character))
+        return {*near, "\0", "\U0010ffff"}
 
 
 ANY_RUN = None
@@ -111,6 +118,17 @@ def covers(wide: str, narrow: str, *, case_sensitive: bool) -> bool:
     if len(fixed_inner) < len(fixed_outer):
         return False
     return all(a.within(b) for a, b in zip(fixed_inner, fixed_outer, strict=False))
+
+
+def may_meet(one: str, other: str, *, case_sensitive: bool) -> bool:
+    """Return whether a name may match both; True if that can't be decided."""
+    if one.startswith(REGEX_MARK) or other.startswith(REGEX_MARK):
+        return True
+    first, second = (parse_wildcard(fold(pattern, case_sensitive)) for pattern in (one, other))
+    starts = [[token for token in tokens if token is not ANY_RUN] for tokens in (first, second)]
+    most = min(LONGEST_NAME if ANY_RUN in tokens else len(tokens) for tokens in (first, second))
+    pairs = zip(*starts, strict=False)
+    return max(map(len, starts)) <= most and all(ours.meets(theirs) for ours, theirs in pairs)
 
 
 def _check(pattern: str, star_anywhere: bool) -> str:

@@ -26,7 +26,8 @@ _MESSAGE_CHARACTERS = 512
 class ValidationState:
     """The stored state of one source's validation.
 
-    All changes before `location` have been compared once. `processed` counts row changes by kind. `mode` is `fast`,
+    All changes before `location` have been compared once; while rows wait for a sharding DDL it does not pass the place
+    where that began. `processed` counts row changes by kind. `mode` is `fast`,
     `full`, or "" where DM has written the row; `fault` is why the validation has stopped by itself. `listed`: the
     tables whose loaded rows are to be compared are on record.
     """

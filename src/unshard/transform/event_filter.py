@@ -27,6 +27,20 @@ from unshard.transform.pattern import Pattern
 from unshard.transform.row_filter import EventRowFilter, RowFilter
 
 _ROWS = tuple(EventName(name) for name in ROW_EVENTS)
+_DROP_DATABASE = EventName("drop database")
+_ROWS_GO = tuple(
+    EventName(name)
+    for name in (
+        "truncate table",
+        "drop table",
+        "rename table",
+        "truncate table partition",
+        "drop table partition",
+        "exchange table partition",
+    )
+)
+"""Statements on a table after which it may lack rows that it had."""
+
 _Key = tuple[tuple[int, int], ...]
 
 
@@ -64,6 +78,13 @@ class _Rule:
 
     def is_for(self, name: TableName) -> bool:
         return self.schema.matches(name.schema) and (self.table is None or self.table.matches(name.table))
+
+    def may_keep_rows(self) -> bool:
+        """Return whether it may leave out a statement that takes rows from a table."""
+        events = (*_ROWS_GO, _DROP_DATABASE) if self.table is None or self.table.matches("") else _ROWS_GO
+        said = (self.verdict(event, "") for event in events)
+        by_text = self.rule.action != "Error" and bool(self.expressions)
+        return by_text or any(verdict is not None and verdict.action == "Ignore" for verdict in said)
 
     def verdict(self, event: EventName | None, sql: str) -> Verdict | None:
         """Return the verdict of the rule, None where it doesn't decide. `Do` leaves out what doesn't match."""
@@ -120,6 +141,21 @@ class EventFilter:
             if verdict.action == "Ignore":
                 events.setdefault(verdict.rule, []).append(event)
         return tuple(EventRowFilter(rule, tuple(found)) for rule, found in events.items())
+
+    def keeping(self, origins: Sequence[tuple[Pattern | str, Pattern | str]]) -> tuple[str, ...]:
+        """Return the rules that may leave out a statement that takes rows from a table, such as TRUNCATE TABLE.
+
+        `origins` are schemas and tables, as names or patterns; the table need not exist any more.
+        """
+        return tuple(
+            rule.label
+            for rule in self._rules
+            if rule.may_keep_rows()
+            and any(
+                rule.schema.may_meet(schema) and (rule.table is None or rule.table.may_meet(table))
+                for schema, table in origins
+            )
+        )
 
     def drops_all_rows(self, name: TableName) -> bool:
         """Return whether every row change of that table is excluded, so that its events need not be decoded."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from unshard.config.patterns import REGEX_MARK, OneOf, Token, fold, parse_wildcard
+from unshard.config.patterns import REGEX_MARK, OneOf, Token, fold, may_meet, parse_wildcard
 from unshard.errors import ConfigError
 from unshard.model.table import TableName
 
@@ -41,6 +41,12 @@ class Pattern:
         if self.text.startswith(REGEX_MARK):
             return self.regex.search(name) is not None
         return self.regex.match(name if self.case_sensitive else name.lower()) is not None
+
+    def may_meet(self, other: Pattern | str) -> bool:
+        """Return whether a name may match both; of a name, whether it matches. `*` stands at the end only."""
+        if isinstance(other, str):
+            return self.matches(other)
+        return may_meet(self.text, other.text, case_sensitive=self.case_sensitive)
 
 
 def _expression(token: Token) -> str:

@@ -9,7 +9,7 @@ from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import TableName
 from unshard.transform.extract import Extracted
-from unshard.transform.pattern import Chosen, RulePatterns
+from unshard.transform.pattern import Chosen, Pattern, RulePatterns
 
 
 class Router:
@@ -36,6 +36,20 @@ class Router:
     def choice(self, name: TableName) -> Chosen | None:
         """Return the rule that `route` uses. Raises ConfigError CONFIG-006."""
         return self._choice.of_table(name)
+
+    def origins(self, target: TableName) -> tuple[tuple[Pattern | str, Pattern | str], ...]:
+        """Return the schemas and tables of a source, as names or patterns, that may be routed to that table."""
+        found: list[tuple[Pattern | str, Pattern | str]] = []
+        for name, schema, table in self._choice.rules:
+            rule = self._rules[name]
+            if (rule.target_schema, rule.target_table or target.table) == (target.schema, target.table):
+                found.append((schema, table if table is not None and rule.target_table else target.table))
+        try:
+            if self.choice(target) is None:
+                found.append((target.schema, target.table))
+        except ConfigError:  # two rules match: a source table of that name is refused
+            pass
+        return tuple(found)
 
     def schema_rule(self, schema: str) -> str | None:
         """Return the rule that `route_schema` uses. Raises ConfigError CONFIG-006."""

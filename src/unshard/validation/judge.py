@@ -149,7 +149,7 @@ class Judge:
         judged = self._prepared()
         tables = list(self._chased.values())
         before = newest_places([self.watch])
-        chase = KeyChase(self.run, [self.watch], 0.0, MOST_OPEN, _silent, _never, self.at_once)
+        chase = KeyChase(self.run, [self.watch], 0.0, MOST_OPEN, _silent, _never, self.at_once, keeps_locked=True)
         chase.look(tables, before, frozenset({source}))
         self._place = newest_places([self.watch])
         for one in tables:

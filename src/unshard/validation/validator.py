@@ -24,7 +24,7 @@ from unshard.run_tasks import RunTasks
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.status import Meter
 from unshard.target.changed_keys import ChangedKeyPart, drop_parts, oldest_parts
-from unshard.target.checkpoint import load_checkpoint
+from unshard.target.checkpoint import Checkpoint, load_checkpoint
 from unshard.target.loaded_rows import FullLoadProgress, full_load_progress
 from unshard.target.meta import MetaTables
 from unshard.target.pending_keys import add_pending, load_pending
@@ -126,7 +126,7 @@ class Validator:
     def begin(self) -> None:
         """Start the validator where the target's record or the settings say so.
 
-        Called once the source is claimed, before its first batch. Raises TargetError.
+        Called once the source is claimed, before its first batch, whose keys are reported already. Raises TargetError.
         """
         self.activate()
         wanted = self.settings.mode != "none"
@@ -138,7 +138,8 @@ class Validator:
             self._verdicts.on_target(lambda c: set_stage(c, self.meta, self.source, RUNNING, self.settings.mode))
         elif stage != RUNNING:
             return
-        self._start()
+        self.store.validates = True
+        self.look()  # a verb may have stopped it since the record was read
 
     def activate(self) -> None:
         """Let `look` start the thread from now on."""
@@ -292,12 +293,14 @@ class Validator:
 
         Batches come faster than looks, so a look takes many of them; each one alone where one could not be read.
         """
-        checkpoint = self._verdicts.on_target(lambda c: load_checkpoint(c, self.meta, self.source, tables_too=False))
+        checkpoint = self._verdicts.on_target(self._checkpoint)
         parts = self._verdicts.on_target(self._oldest)
         if not parts:
             if checkpoint is not None:
-                self._verdicts.in_one(lambda cursor: self._move(cursor, checkpoint.location))
+                self._verdicts.in_one(lambda cursor: self._move(cursor, checkpoint.held or checkpoint.location))
             return False
+        held = self._verdicts.on_target(self._held)  # asked after the parts, so of their time or later
+        end = min(parts[-1].end, held or parts[-1].end, key=lambda location: location.position)
         try:
             found = first.look(parts, leave_faulty=self._is_lost(parts[0].number))
         except UnshardError as error:
@@ -313,11 +316,19 @@ class Validator:
             for table, target, stage, message in found.statuses:
                 self._verdicts.tell_planned(cursor, table, target, stage, message)
             drop_parts(cursor, self.meta, [part.number for part in parts])
-            move_location(cursor, self.meta, self.source, parts[-1].end, found.processed)
+            move_location(cursor, self.meta, self.source, end, found.processed)
 
         self._verdicts.in_one(write)
         judge.add(found.pending[:room])
         return True
+
+    def _checkpoint(self, connection: Any) -> Checkpoint | None:
+        return load_checkpoint(connection, self.meta, self.source, tables_too=False)
+
+    def _held(self, connection: Any) -> Location | None:
+        """Return the location from which on rows wait for a sharding DDL: they have reported no keys yet."""
+        checkpoint = self._checkpoint(connection)
+        return checkpoint.held if checkpoint is not None else None
 
     def _oldest(self, connection: Any) -> tuple[ChangedKeyPart, ...]:
         found = oldest_parts(connection, self.meta, self.source, most_parts=PARTS_AT_ONCE, most_keys=MANY_KEYS)

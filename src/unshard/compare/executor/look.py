@@ -4,7 +4,9 @@ The target is read after the sources: where both are equal, the target has caugh
 takes for one are one. So the sources are read once more by the keys as the target spells them, in the same snapshot: a
 source may distinguish keys that the target does not, and both rows of such a pair are found.
 
-A table without a key is read whole, and only the rows with the hashes in question are counted.
+A table without a key is read whole, and only the rows with the hashes in question are counted. Where the copy had a
+condition (`where`), the target has the rows that it takes, and of the others those that changed after the copy: any
+number between is right.
 """
 
 from __future__ import annotations
@@ -164,18 +166,31 @@ class _Look:
         ]
 
     def by_hash(self) -> list[KeyLook]:
-        """Count the rows with these hashes, of a table without a key."""
+        """Count the rows with these hashes, of a table without a key.
+
+        Of rows that the copy left out the sources count as many as the target has, as far as they have them.
+        """
         order, table = self.order, self.order.table
         wanted = np.array([int(key[0]) for key in order.keys], dtype=np.uint64)
         seen: dict[int, SeenRow] = {}
-        source: Counter[int] = Counter()
+
+        def counted(number: int, shard: ComparedShard, where: str = "") -> Counter[int]:
+            found: Counter[int] = Counter()
+            batches = shard_batches(self.connections, table, shard, (table.condition, where))
+            _count(batches, wanted, order, number, found, seen)
+            return found
+
+        least: Counter[int] = Counter()
+        most: Counter[int] = Counter()
         target: Counter[int] = Counter()
         begun = time.monotonic()
         for number, shard in enumerate(table.shards):
-            batches = shard_batches(self.connections, table, shard, (table.condition, shard.where))
-            _count(batches, wanted, order, number, source, seen)
+            whole = counted(number, shard)
+            most.update(whole)
+            least.update(counted(number, shard, shard.where) if shard.where else whole)
         self.source_seconds = time.monotonic() - begun
         _count(target_batches(self.connections, table, (table.condition,)), wanted, order, None, target, seen)
+        source = {one: min(max(target[one], least[one]), most[one]) for one in wanted.tolist()}
         looks = []
         for key, digest in zip(order.keys, wanted.tolist(), strict=True):
             sides = [((seen[digest], side[digest]),) if side[digest] else () for side in (source, target)]

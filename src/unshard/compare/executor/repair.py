@@ -17,7 +17,8 @@ other writers, whose changes must not be lost.
 A row that has changed since it was reported is left out and counted: its change is under way.
 
 Of a table without a key, the rows with one hash are counted on both ends. A surplus of the target goes by
-`DELETE … LIMIT n`, found by all of its values; a surplus of the sources is inserted.
+`DELETE … LIMIT n`, found by all of its values; a surplus of the sources is inserted. Of rows that the copy left out
+(`where`) the target may have any number that the sources have.
 """
 
 from __future__ import annotations
@@ -165,14 +166,14 @@ def _by_row_hash(order: RepairOrder, source: SourceRows, connections: SideConnec
         count_rows(batch, found, there, target)
     for key, kind in order.rows:
         digest = int(key[0])
-        more = source.counts[digest] - there[digest]
+        more, less = source.least[digest] - there[digest], there[digest] - source.most[digest]
         if kind is RowClass.MISSING and more > 0:
             row = source.literals[digest]
             yield RowRepair(key, kind, _insert(table, row, more), more, _error_values(table, (RepairRow(row, ()),)))
-        elif kind is RowClass.EXTRA and more < 0:
+        elif kind is RowClass.EXTRA and less > 0:
             equal = map(_same_value, (table.read.column(c.name) for c in table.columns), target[digest])
-            statement = f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(equal)} LIMIT {-more}"
-            yield RowRepair(key, kind, statement, -more)
+            statement = f"DELETE FROM {table.name.quoted} WHERE {' AND '.join(equal)} LIMIT {less}"
+            yield RowRepair(key, kind, statement, less)
 
 
 def _same_value(column: Column, literal: str) -> str:

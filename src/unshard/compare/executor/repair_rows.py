@@ -96,12 +96,15 @@ def keys_to_ask(order: RepairOrder) -> AskedKeys:
 class SourceRows:
     """The rows of the sources under an order's keys.
 
-    For a table with a key they are in `by_key`. For a table without one, `counts` and `literals` have the number and
-    the values of the rows, by hash. `unsure` are keys that a source may have in a spelling that it was not asked for.
+    For a table with a key they are in `by_key`. For a table without one, `literals` has the values of the rows, by
+    hash, `least` the number that the target must have, and `most` the number that it may have: those that the copy left
+    out (`where`) are there only where they have changed after it. `unsure` are keys that a source may have in a
+    spelling that it was not asked for.
     """
 
     by_key: dict[Key, list[RepairRow]] = field(default_factory=dict)
-    counts: Counter[int] = field(default_factory=Counter)
+    least: Counter[int] = field(default_factory=Counter)
+    most: Counter[int] = field(default_factory=Counter)
     literals: dict[int, tuple[str, ...]] = field(default_factory=dict)
     unsure: frozenset[Key] = frozenset()
 
@@ -116,10 +119,18 @@ def read_sources(
     table, found = order.table, SourceRows(unsure=asked.unsure)
     if not table.key:
         wanted = order.hashes
-        for shard in table.shards:
-            conditions = (table.condition, shard.where)
+
+        def counted(shard: ComparedShard, where: str = "") -> Counter[int]:
+            counts: Counter[int] = Counter()
+            conditions = (table.condition, where)
             for batch, written in _shard_rows(connections, table, shard, conditions, wanted, locking=locking):
-                count_rows(batch, written, found.counts, found.literals)
+                count_rows(batch, written, counts, found.literals)
+            return counts
+
+        for shard in table.shards:
+            whole = counted(shard)
+            found.most.update(whole)
+            found.least.update(counted(shard, shard.where) if shard.where else whole)
         return found
     for shard in table.shards:
         condition = shard_condition(table, shard, asked.keys)
