@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,26 @@ def test_a_statement_whose_rows_are_not_complete_never_happened(ended: bool, tmp
             assert found == statement
         else:
             assert found == (Move(Location(Position("b.000002"), made.end.gtid)) if ended else None)
+
+
+def test_temporary_tables_in_transactions_of_a_session_that_does_not_log_rows() -> None:
+    """All of each transaction is read, what follows them is too, and the GTIDs are the server's."""
+    with MariadbServer() as server:
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v CHAR(36)) ENGINE=InnoDB")
+        with closing(server.connection("d")) as session, session.cursor() as cursor:
+            for statement in (
+                "SET binlog_format = MIXED",
+                *("BEGIN", "CREATE TEMPORARY TABLE a (x INT)", "CREATE TEMPORARY TABLE b (x INT)", "COMMIT"),
+                *("BEGIN", "CREATE TEMPORARY TABLE c (x INT)", "ROLLBACK"),
+                *("BEGIN", "CREATE TEMPORARY TABLE e (x INT)", "SAVEPOINT p", "INSERT INTO t VALUES (1, UUID())"),
+                *("DROP TEMPORARY TABLE a", "INSERT INTO t VALUES (2, UUID())", "COMMIT"),
+                *("SET autocommit = 0", "DROP TEMPORARY TABLE b", "INSERT INTO t VALUES (3, UUID())", "COMMIT"),
+            ):
+                cursor.execute(statement)
+        server.run("INSERT INTO d.t VALUES (4, 'x')")
+        found = works(server, 1)
+        ((state,),) = server.query("SELECT @@global.gtid_binlog_pos")
+    made = [work.statement.sql for work in found if isinstance(work, LoggedDdl)]
+    assert [sql.split()[3] for sql in made if "TEMPORARY" in sql] == ["a", "b", "c", "e"]
+    assert sum(work.log_range.row_events for work in found if isinstance(work, TransactionRows)) == 4
+    assert MariadbGtidSet.parse(found[-1].end.gtid) == MariadbGtidSet.parse(state)

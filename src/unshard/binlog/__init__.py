@@ -6,6 +6,7 @@
 | `event_kinds` | the kind of each event code, as the kernels distinguish them |
 | `headers` | the walk over single events, and the format event at the start of a file |
 | `index` | the walk over whole transactions, which decides what a batch may contain |
+| `groups` | where groups begin and end, and their GTIDs, by the headers alone |
 | `gtids` | GTIDs as text for the index |
 | `query` | the body of QUERY events |
 | `query_kind` | the kind of a QUERY event, by its statement |

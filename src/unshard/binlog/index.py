@@ -66,7 +66,7 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
 class _Walk:
     """One walk over the events of `data`, which handles the events at which the scanner stops for a decision.
 
-    `outer` is the offset of the payload that `data` was packed in.
+    `outer` is the offset of the payload that `data` was packed in. `inside`: as the scanner's, of a query.
     """
 
     data: Data
@@ -75,6 +75,7 @@ class _Walk:
     where: Where
     scanner: Scanner
     outer: int | None = None
+    inside: bool = False
 
     def log_range(self) -> TransactionRange:
         while True:
@@ -114,7 +115,7 @@ class _Walk:
             stop=stop,
             partial_images=bool(scanner.partial_images),
             unpacked=scanner.unpacked,
-            inside=bool(scanner.inside),
+            inside=self.inside or bool(scanner.inside),
         )
 
     def _committed(self) -> float:
@@ -216,7 +217,7 @@ class _Walk:
         elif kind is QueryKind.NOISE:
             self._pass_over()
         elif not scanner.in_group:
-            raise self._fault("unexpected")
+            self._enter(kind)
         elif kind is QueryKind.ROLLBACK:
             return self._rollback()
         elif kind is QueryKind.ROLLBACK_TO and scanner.group_rows:
@@ -226,6 +227,17 @@ class _Walk:
         else:
             scanner.skip()
         return None
+
+    def _enter(self, kind: QueryKind) -> None:
+        """Handle the end of a group, or a savepoint in it, where the group's begin must lie before the walk."""
+        scanner = self.scanner
+        if scanner.grouped or scanner.offset != self.start or self.outer is not None:
+            raise self._fault("unexpected")
+        self.inside = True
+        if kind in (QueryKind.COMMIT, QueryKind.ROLLBACK):
+            scanner.close_group()
+        else:
+            scanner.open_group()
 
     def _pass_over(self) -> None:
         """Skip a query without effect: it is part of an open group, else a transaction by itself."""

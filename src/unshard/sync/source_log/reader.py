@@ -18,15 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from unshard.binlog.groups import gtid_before
 from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
-from unshard.binlog.transaction_range import Data, PlainStatement, Rotate, TransactionRange
+from unshard.binlog.transaction_range import Data, EndOfData, PlainStatement, Rotate, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
-
-_WALKED_BYTES = 64 << 20
 
 
 class Log(Protocol):
@@ -167,9 +166,12 @@ class Complete:
 Work = TransactionRows | LoggedDdl | Move | Prepare | Complete
 
 
-def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
+def next_work(
+    log: Log, at: Location, written: Position, budget: int, source: str, *, planned: bool = False
+) -> Work | None:
     """Return the next work after `at`, reading no byte at or after `written`.
 
+    A statement inside a group is returned when the group's end is written too; one that is `planned` without that.
     Raises BinlogError for damaged bytes.
     """
     file = at.position.file
@@ -186,16 +188,14 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     log_range = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
     gtids = log_range.gtids
     if log_range.inside and log_range.transactions:
-        gtids = (_gtid_before(data, offset, size=size, checksum=checksum, where=where), *gtids)
+        gtids = (gtid_before(data, offset, checksum=checksum), *gtids)
     end = _location(at, file, log_range.end, gtids)
     if log_range.row_events:
         return TransactionRows(Position(file, offset), end, path, checksum, log_range)
     if isinstance(log_range.stop, PlainStatement):
         stop = log_range.stop
-        if not stop.whole:  # a source that is killed in its rows has rolled back the statement too
-            rows = walk(data, stop.end, size=size, budget=1, checksum=checksum, where=where)
-            if not rows.transactions:
-                return Move(end) if log_range.end > offset else _past_end(log, at, written)
+        if not (stop.whole or planned or _has_end(data, stop.end, size=size, checksum=checksum, where=where)):
+            return Move(end) if log_range.end > offset else _past_end(log, at, written)
         done = (stop.gtid,) if stop.whole else ()
         return LoggedDdl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
     if isinstance(log_range.stop, PreparedStop | Completed):
@@ -208,26 +208,16 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     return Move(end) if log_range.end > offset else _past_end(log, at, written)
 
 
-def _gtid_before(data: Data, offset: int, *, size: int, checksum: bool, where: Where) -> str:
-    """Return the GTID of the group whose statement ends at `offset`; "" where it has none.
+def _has_end(data: Data, at: int, *, size: int, checksum: bool, where: Where) -> bool:
+    """Return whether the group of the statement before `at` has an end.
 
-    The file is walked from its begin. Servers log few such statements, CREATE TABLE … SELECT.
+    If the log ends before it, the source was killed in the group and has rolled the statement back with it.
     """
-    at = FIRST_OFFSET
-    while at < offset:
-        found = walk(data, at, size=size, budget=_WALKED_BYTES, checksum=checksum, where=where)
-        stop = found.stop
-        if isinstance(stop, PlainStatement) and not found.row_events:
-            if stop.end == offset:
-                return stop.gtid
-            at = stop.end
-        elif isinstance(stop, PreparedStop | Completed) and not found.row_events:
-            at = stop.end
-        elif found.end == at:
-            break
-        else:
-            at = found.end
-    return ""
+    while True:
+        found = walk(data, at, size=size, budget=1, checksum=checksum, where=where)
+        if found.transactions or not isinstance(found.stop, PlainStatement):
+            return bool(found.transactions) or not isinstance(found.stop, EndOfData | Rotate)
+        at = found.stop.end
 
 
 def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
