@@ -50,7 +50,9 @@ def group_around(data: Data, offset: int, *, size: int, checksum: bool, first: i
     `first` is the event from which on the group's begin is searched.
     """
     start = None
-    for at, code, _ in _events(data, first, min(offset + 1, size)):
+    for at, code, _ in _events(data, first, size):
+        if at > offset:
+            break
         if code in _BOUNDS:
             start = at if code in _BEGINS else None
     if start is None:

@@ -34,6 +34,9 @@ _QUERY_COMPRESSED = 165
 _PIECE = 16 << 20  # bytes of a payload that are unpacked at a time
 _REASON = {number: name for name, number in REASONS.items()}
 
+REFUSALS = frozenset({"BINLOG-004", "BINLOG-005", "BINLOG-007", "BINLOG-031", "BINLOG-032", "BINLOG-033"})
+"""The errors of a walk at bytes that are what the server wrote, but that can't be followed."""
+
 
 def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> TransactionRange:
     """Return the range of transactions from `start`, an event boundary that an earlier walk or the file's format gave.

@@ -181,7 +181,7 @@ def next_work(
     size = written.offset if file == written.file else path.stat().st_size
     offset = max(at.position.offset, FIRST_OFFSET)
     if size <= offset:
-        return _past_end(log, at, written)
+        return past_end(log, at, written)
     where = Where(source=source, file=str(path))
     data = mapped(path, size)
     checksum = read_format(data).checksum
@@ -189,23 +189,23 @@ def next_work(
     gtids = log_range.gtids
     if log_range.inside and log_range.transactions:
         gtids = (gtid_before(data, offset, checksum=checksum), *gtids)
-    end = _location(at, file, log_range.end, gtids)
+    end = location_after(at, file, log_range.end, gtids)
     if log_range.row_events:
         return TransactionRows(Position(file, offset), end, path, checksum, log_range)
     if isinstance(log_range.stop, PlainStatement):
         stop = log_range.stop
         if not (stop.whole or planned or _has_end(data, stop.end, size=size, checksum=checksum, where=where)):
-            return Move(end) if log_range.end > offset else _past_end(log, at, written)
+            return Move(end) if log_range.end > offset else past_end(log, at, written)
         done = (stop.gtid,) if stop.whole else ()
-        return LoggedDdl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
+        return LoggedDdl(Position(file, stop.start), location_after(end, file, stop.end, done), stop)
     if isinstance(log_range.stop, PreparedStop | Completed):
         one = log_range.stop
-        begin, behind = Position(file, one.start), _location(end, file, one.end, (one.gtid,))
+        begin, behind = Position(file, one.start), location_after(end, file, one.end, (one.gtid,))
         return Prepare(begin, behind, one) if isinstance(one, PreparedStop) else Complete(begin, behind, one)
     if isinstance(log_range.stop, Rotate):
         following = log_range.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None
-    return Move(end) if log_range.end > offset else _past_end(log, at, written)
+    return Move(end) if log_range.end > offset else past_end(log, at, written)
 
 
 def _has_end(data: Data, at: int, *, size: int, checksum: bool, where: Where) -> bool:
@@ -230,7 +230,7 @@ def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ..
     return tuple(found)
 
 
-def _past_end(log: Log, at: Location, written: Position) -> Move | None:
+def past_end(log: Log, at: Location, written: Position) -> Move | None:
     """Return the move out of a file that has nothing more; None where the file is not finished.
 
     A source that is killed ends its file without an event that names the next one, perhaps in the middle of a
@@ -240,7 +240,8 @@ def _past_end(log: Log, at: Location, written: Position) -> Move | None:
     return Move(Location(Position(following), at.gtid)) if following else None
 
 
-def _location(before: Location, file: str, offset: int, gtids: tuple[str, ...]) -> Location:
+def location_after(before: Location, file: str, offset: int, gtids: tuple[str, ...]) -> Location:
+    """Return the location at `offset`, with the set of `before` and the ids or intervals `gtids`."""
     gtid = before.gtid
     for added in filter(None, gtids):
         gtid = _with_gtids(gtid, added)

@@ -6,11 +6,25 @@ import os
 from collections.abc import Callable
 from typing import TypeGuard
 
+from unshard.binlog.groups import group_around, next_group
+from unshard.binlog.headers import mapped, read_format
+from unshard.binlog.index import REFUSALS
 from unshard.errors import BinlogError
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.relay.gtids import gtids_before
-from unshard.sync.source_log.reader import Complete, Log, LoggedDdl, Move, Prepare, TransactionRows, Work, next_work
+from unshard.sync.source_log.reader import (
+    Complete,
+    Log,
+    LoggedDdl,
+    Move,
+    Prepare,
+    TransactionRows,
+    Work,
+    location_after,
+    next_work,
+    past_end,
+)
 
 Transaction = TransactionRows | LoggedDdl | Prepare | Complete
 ONE_TRANSACTION = 1
@@ -31,10 +45,16 @@ def seek(
 
     `before` is the set that the file begins with, as far as it is known. `note` is called with each work that is
     passed. None when everything that is written is in the set, but some of the set was not seen: more of the log is
-    needed. Raises BinlogError for damaged bytes.
+    needed. Raises BinlogError for damaged bytes, and for a refused event whose group is not in the set.
     """
     at = Location(Position(file), before)
-    while (work := next_work(log, at, written, ONE_TRANSACTION, source)) is not None:
+    while True:
+        try:
+            work = next_work(log, at, written, ONE_TRANSACTION, source)
+        except BinlogError as error:
+            work = _past_refused(log, at, written, gtid, source, error)
+        if work is None:
+            return Location(at.position, gtid) if at.gtid and holds(at.gtid, gtid) else None
         if isinstance(work, Move):
             if work.end.gtid and not holds(gtid, work.end.gtid):
                 return Location(at.position, gtid)  # a transaction without effect
@@ -42,7 +62,31 @@ def seek(
             return Location(work.begin, gtid)
         note(work)
         at = work.end
-    return Location(at.position, gtid) if at.gtid and holds(at.gtid, gtid) else None
+
+
+def _past_refused(log: Log, at: Location, written: Position, gtid: str, source: str, error: BinlogError) -> Work | None:
+    """Return the move past the group at `at`, where `error` was raised, if the set `gtid` has it: it is applied.
+
+    None while the group's end is not written. Raises `error` for any other group, an event outside of groups, or
+    damaged bytes.
+    """
+    if error.code not in REFUSALS:
+        raise error
+    file, offset = at.position.file, max(at.position.offset, FIRST_OFFSET)
+    path = log.path(file)
+    size = written.offset if file == written.file else path.stat().st_size
+    data = mapped(path, size)
+    checksum = read_format(data).checksum
+    begin = next_group(data, offset, size=size)
+    first = offset if begin == offset else FIRST_OFFSET
+    group = group_around(data, offset, size=size, checksum=checksum, first=first)
+    if group is None and begin is not None:
+        return next_work(log, at, Position(file, begin), ONE_TRANSACTION, source)  # the events before the next group
+    if group is None or not group.gtid or not holds(gtid, group.gtid):
+        raise error
+    if group.end is None:
+        return past_end(log, at, written)
+    return Move(location_after(at, file, group.end, (group.gtid,)))
 
 
 def last_held(log: Log, at: Location, end: Position, gtid: str, source: str) -> Location | None:
