@@ -9,7 +9,9 @@ from made_events import File
 from made_logs import NAME
 
 from unshard.model.position import Location, Position
+from unshard.sync.source_log.open_batch import statement_again
 from unshard.sync.source_log.reader import LoggedDdl, Move, TransactionRows, Work, next_work
+from unshard.target.receipts import OpenBatch
 
 FOLLOWING = "mysql-bin.000002"
 HEAD = len(File().data)
@@ -139,3 +141,21 @@ def test_a_rollback_to_a_savepoint_before_the_temporary_table(tmp_path: Path) ->
     found = works(tmp_path, file)
     assert statements(found) == ["a"]
     assert [work.end.gtid for work in rows(found)] == ["0-7-1"]
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE u SELECT 1", "CREATE TEMPORARY TABLE u (x INT)"])
+def test_a_planned_statement_is_read_again_without_what_follows_it_in_its_group(statement: str, tmp_path: Path) -> None:
+    """The relay may have fetched no more than the open batch."""
+    file = File()
+    file.gtid(1)
+    file.query(statement)
+    end = len(file.data)
+    file.table_map()
+    file.rows()
+    file.xid()
+    (work, *_) = works(tmp_path, file)
+    assert isinstance(work, LoggedDdl)
+    assert work.end.position.offset == end
+    batch = OpenBatch(1, work.begin, work.end.position, {"end_gtid": ""})
+    del file.data[end:]
+    assert statement_again(OneFile(tmp_path, file, None), batch, work.begin, "", "s1") == work

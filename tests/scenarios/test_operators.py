@@ -87,6 +87,34 @@ def test_another_statement_stands_in_for_it_once(
     assert operators_of(files) == [("replace", "applied")]
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("op", ["skip", "replace"])
+def test_the_rows_of_create_table_select_follow_where_an_operator_stands_for_it(
+    op: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """They are in the group of the statement, and come into the table that is there."""
+    files = copied_task(spark, source_server, target_server, schema, tmp_path)
+    u = f"{schema}.u"
+    target_server.run(f"CREATE TABLE {u} (id INT, v VARCHAR(20), mine INT DEFAULT 9)")
+    source_server.run(f"CREATE TABLE {u} SELECT * FROM {schema}.t", f"INSERT INTO {u} VALUES (2, 'two')")
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") in ("DDL-006", "DDL-008"), error
+    words = [str(files.task_path), "-s", "s1"]
+    if op == "skip":
+        ctl("binlog", "skip", *words)
+    else:
+        ctl("binlog", "replace", *words, f"ALTER TABLE {u} MODIFY mine INT DEFAULT 8")
+    go_on(files, spark)
+    mine = 9 if op == "skip" else 8
+    assert target_server.query(f"SELECT id, v, mine FROM {u} ORDER BY id") == [(1, "one", mine), (2, "two", mine)]
+    assert operators_of(files) == [(op, "applied")]
+
+
 def test_values_that_only_the_source_has_are_given_by_a_human(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:

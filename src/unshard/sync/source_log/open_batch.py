@@ -51,7 +51,7 @@ def statement_again(log: Log, batch: OpenBatch, begin: Position, gtid: str, sour
 
     Raises SyncError SYNC-008 as `rows_again`.
     """
-    work = next_work(log, Location(begin, gtid), batch.end, WHOLE, source)
+    work = next_work(log, Location(begin, gtid), batch.end, WHOLE, source, planned=True)
     if not isinstance(work, LoggedDdl) or work.end.position != batch.end:
         raise _differs(batch, source)
     return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
