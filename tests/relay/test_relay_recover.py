@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,29 @@ def test_a_whole_file_tells_its_gtids_and_the_next_file(whole: bytes, tmp_path: 
     assert tail == Tail(len(whole), next_file=newest)
     assert gtids.text == upstream.query("SELECT @@gtid_binlog_pos")[0][0]
     assert recover(path, GtidTracker(SERVER), 0) == tail
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_file_that_another_follows_is_durable_before(
+    whole: bytes, closed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed process may have left it in the page cache only, and nobody looks at it again."""
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(whole if closed else whole[: boundaries(whole)[-2]])
+    synced: list[int] = []
+    for name in ("fsync", "fdatasync"):
+        real = getattr(os, name)
+
+        def spied(handle: int, real: Callable[[int], None] = real) -> None:
+            synced.append(os.fstat(handle).st_ino)
+            real(handle)
+
+        monkeypatch.setattr(os, name, spied)
+
+    tail = recover(path, GtidTracker(SERVER), 0)
+
+    assert (tail.next_file is not None) == closed
+    assert synced == ([path.stat().st_ino, tmp_path.stat().st_ino] if closed else [])
 
 
 @pytest.fixture

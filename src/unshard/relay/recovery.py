@@ -16,7 +16,7 @@ from pathlib import Path
 from unshard.kernels import packets
 from unshard.kernels.packets import EventChain
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.meta import disk
+from unshard.relay.meta import disk, sync_folder
 from unshard.relay.writer import MAGIC
 from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 
@@ -53,6 +53,7 @@ class Tail:
 def recover(path: Path, gtids: GtidTracker, durable: int) -> Tail:
     """Read the file, truncate what is not good, and bring `gtids` to the set at its end. Idempotent.
 
+    A file that names the next one is durable afterwards: the process that wrote it may have died before it was.
     `durable` is how many bytes of the file were synced, as far as it is known; 0: none.
     """
     with disk(path), path.open("r+b") as file:
@@ -63,7 +64,10 @@ def recover(path: Path, gtids: GtidTracker, durable: int) -> Tail:
                 tail = _examine(view, size, gtids, durable)
         if tail.dropped:
             file.truncate(tail.end)
+        if tail.dropped or tail.next_file is not None:
             os.fsync(file.fileno())
+        if tail.next_file is not None:  # with the next file, this one is never examined again
+            sync_folder(path.parent)
     return tail
 
 
