@@ -56,6 +56,19 @@ def test_files_of_another_server_go_by_its_own_readers() -> None:
     assert numbers(planned(files, PurgeLimits("bin.000009"), t="new:2").gone) == [(1, 7), (1, 8), (2, 1)]
 
 
+@pytest.mark.parametrize("old", [(), (8,)])
+def test_a_reader_whose_place_is_in_no_file_goes_on_in_the_newest_folder(old: tuple[int, ...]) -> None:
+    """In a fail-over it is on record in the old server's log until it has a place in the new one's."""
+    files = [file(number, 1, "old") for number in old] + [file(number, 2, "new") for number in (1, 2, 3)]
+    for limits in (PurgeLimits(remain_gb=9), PurgeLimits("bin.000009")):
+        made = planned(files, limits, t="old:9")
+        assert numbers(made.gone) == [(1, number) for number in old]
+    assert made.told().endswith(
+        "3 files (new.000002/bin.000001 to new.000002/bin.000003) kept: task t reads from bin.000009:900 on"
+    )
+    assert numbers(planned(files, PurgeLimits("bin.000009"), t="new:9").gone) == numbers(files[:-1])
+
+
 def test_a_reader_in_the_log_of_an_earlier_server_comes_to_the_later_ones_yet() -> None:
     files = [file(7, 1, "old"), file(8, 1, "old"), file(1, 2, "new"), file(2, 2, "new"), file(9, 3, "old")]
     late = planned(files, PurgeLimits("bin.000099"), late="old:8", t="new:2")

@@ -104,15 +104,18 @@ def needed_from(
     """Return the index in `files` from which on all are needed, and by whom; their number, and None, where none is.
 
     `readers`: by the uuid of the server of their positions. A reader in the log of an earlier server will still read
-    the logs of all later ones.
+    the logs of all later ones. If no file has its position, it will begin somewhere in the newest folder, which is
+    another server's.
     """
-    begins = [
-        (place, reader.position, reader)
-        for uuid, several in readers.items()
-        for reader in several
-        for place, file in enumerate(files)
-        if file.folder.uuid == uuid and Position(file.name).number >= reader.position.number
-    ]
+    begins = []
+    for uuid, reader in ((uuid, reader) for uuid, several in readers.items() for reader in several):
+        number = reader.position.number
+        own = (at for at, file in enumerate(files) if file.folder.uuid == uuid and Position(file.name).number >= number)
+        place = next(own, None)
+        if place is None and files and files[-1].folder.uuid != uuid:
+            place = next(at for at, file in enumerate(files) if file.folder == files[-1].folder)
+        if place is not None:
+            begins.append((place, reader.position, reader))
     first = min(begins, key=lambda begin: begin[:2], default=None)
     return (first[0], first[2]) if first is not None else (len(files), None)
 
