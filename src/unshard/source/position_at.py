@@ -6,8 +6,12 @@ import random
 import struct
 import uuid
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
+from unshard.binlog.headers import CHECKSUM_LENGTH
+from unshard.binlog.query import Damaged, read_query
+from unshard.binlog.query_kind import QueryKind, classify
 from unshard.errors import RelayError, Where
 from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint
@@ -17,8 +21,37 @@ from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest
 
 _GTIDS = frozenset({33, 34, 42, 162})
 """GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
+_QUERY, _XID = 2, 16
 _HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length
 _IDLE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class _Groups:
+    """Tells which events of one file begin a transaction or a statement. It is asked for each event, in order.
+
+    A server writes GTID events to all of a file or to none of it. MySQL before 5.7 writes none while `gtid_mode` is
+    off: there a QUERY event begins what no other has begun.
+    """
+
+    numbered: bool = False
+    inside: bool = False
+
+    def begins(self, kind: int, body: memoryview) -> bool:
+        if kind in _GTIDS:
+            self.numbered = True
+            return True
+        if kind == _XID:
+            self.inside = False
+        if kind != _QUERY or self.numbered:
+            return False
+        try:
+            query = classify(read_query(bytes(body)).sql)
+        except Damaged:
+            return False
+        begins = not self.inside
+        self.inside = query is QueryKind.BEGIN if begins else query not in (QueryKind.COMMIT, QueryKind.ROLLBACK)
+        return begins
 
 
 def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: float) -> Position | None:
@@ -57,7 +90,7 @@ def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, ne
 
     Returns None only after everything before `newest` has been read, however long the source is silent meanwhile.
     """
-    reached = Position(file)
+    reached, reading, groups = Position(file), file, _Groups()
     with closing(_stream(endpoint, server, file)) as stream:
         for piece in stream.pieces(_IDLE_SECONDS):
             if not isinstance(piece, Idle):
@@ -66,9 +99,12 @@ def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, ne
                 return None
             if isinstance(piece, ReplicaEvents):
                 offset, data = 0, piece.data
+                if piece.position.file != reading:
+                    reading, groups = piece.position.file, _Groups()
                 while offset + HEADER_LENGTH <= len(data):
                     timestamp, kind, _, length = _HEADER.unpack_from(data, offset)
-                    if kind in _GTIDS and timestamp >= moment:
+                    end = offset + length - CHECKSUM_LENGTH * stream.chain.checksum
+                    if groups.begins(kind, data[offset + HEADER_LENGTH : end]) and timestamp >= moment:
                         return Position(piece.position.file, piece.position.offset + offset)
                     offset += length
     raise AssertionError("the stream has no end")
