@@ -31,13 +31,13 @@ class OneFile:
         return self.another
 
 
-def works(folder: Path, file: File, another: str | None = None) -> list[Work]:
-    """All work of the file, one transaction at a time; with `another` also the move to that."""
+def works(folder: Path, file: File, another: str | None = None, budget: int = 1) -> list[Work]:
+    """All work of the file; with `another` also the move to that."""
     log = OneFile(folder, file, another)
     written = Position(another) if another else Position(NAME, len(file.data))
     found: list[Work] = []
     at = Location(Position(NAME, HEAD), "")
-    while at.position.file == NAME and (work := next_work(log, at, written, 1, "s1")) is not None:
+    while at.position.file == NAME and (work := next_work(log, at, written, budget, "s1")) is not None:
         found.append(work)
         at = work.end
     return found
@@ -74,8 +74,9 @@ def test_temporary_tables_in_one_transaction_hide_nothing_behind_them(tmp_path: 
         assert found[-1].end == Location(Position(NAME, len(file.data)), "0-7-2")
 
 
+@pytest.mark.parametrize("budget", [1, 1 << 20])
 @pytest.mark.parametrize("another", [None, FOLLOWING])
-def test_rows_among_temporary_tables_are_taken(tmp_path: Path, another: str | None) -> None:
+def test_rows_among_temporary_tables_are_taken(tmp_path: Path, another: str | None, budget: int) -> None:
     file = File()
     file.gtid(1, flags=4)
     temporary(file, "a")
@@ -90,12 +91,17 @@ def test_rows_among_temporary_tables_are_taken(tmp_path: Path, another: str | No
     file.table_map()
     second = file.rows()
     file.xid()
-    file.transaction(3)
-    found = works(tmp_path, file, another)
-    assert statements(found) == ["a", "b"]
+    file.gtid(3, flags=4)
+    temporary(file, "c")
+    file.query("DROP TEMPORARY TABLE c")
+    file.xid()
+    file.transaction(4)
+    found = works(tmp_path, file, another, budget)
+    assert statements(found) == ["a", "b", "c"]
     begun = [(work.begin.offset, work.end.position.offset) for work in rows(found)]
     assert [begin <= place < end for (begin, end), place in zip(begun, (first, second), strict=False)] == [True, True]
-    assert [work.end.gtid for work in rows(found)] == ["0-7-1", "0-7-2", "0-7-3"]
+    assert [work.end.gtid for work in rows(found)] == ["0-7-1", "0-7-2", "0-7-4"]
+    assert ("0-7-3" in [work.end.gtid for work in found]) == (budget == 1)  # else with the transaction behind it
 
 
 @pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])
