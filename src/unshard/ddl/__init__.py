@@ -29,6 +29,8 @@
 | `own_names` | names of constraints that a server makes |
 | `plan` | the plan of an intent: the structures before and after each statement |
 | `session` | the session of a statement on the target, set up |
+| `zones` | the time zone of that session |
+| `fractions` | the SQL mode of that session for digits of a second |
 | `intent` | the stored intent of a statement |
 | `execute` | the remaining steps of an intent, each run once |
 | `backfill` | values that an ALTER TABLE writes into existing rows |

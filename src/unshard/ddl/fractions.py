@@ -16,7 +16,7 @@ from unshard.mysql.flavour import Flavour, flavour_of, version_of
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, TokenKind
 
-_TYPES = frozenset({"DATETIME", "TIMESTAMP", "TIME"})
+_TYPES = frozenset({"DATETIME", "TIMESTAMP", "TIME", "DATE"})
 _SINCE = {Flavour.MARIADB: (10, 4, 1), Flavour.MYSQL: (8, 0, 1)}
 _MODES = {Flavour.MARIADB: ROUND, Flavour.MYSQL: TRUNCATE}
 _WIDER = """

@@ -7,6 +7,7 @@
 | `upstream` | the newest location of a binlog |
 | `position_at` | the first transaction at or after a point in time |
 | `local_time` | the conversion of a source's local times to UTC |
+| `system_zone` | the time zone of a server's host |
 | `replica_protocol` | the messages of the replica protocol |
 | `replica` | the replica stream as runs of checked events |
 | `prepared_transactions` | the XA transactions that are prepared |
