@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from support.operated_tasks import copied_task, ctl, go_on, operators_of, stopped_run
 from support.task_runs import Command, TaskFiles
+from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -206,6 +207,72 @@ def test_a_row_change_that_the_target_refuses_is_left_out(
     counts = f"SELECT SUM(decoded), SUM(filtered + compacted + inserted + updated + deleted) FROM `{files.meta}`."
     ((decoded, accounted),) = target_server.query(f"{counts}`{files.name}_apply_ledger`")
     assert decoded == accounted
+
+
+def refuse_bad(files: TaskFiles, schema: str) -> None:
+    if files.target.product == "TiDB":
+        files.target.run("SET GLOBAL tidb_enable_check_constraint = ON")
+    files.target.run(f"ALTER TABLE {schema}.t ADD CONSTRAINT c CHECK (v <> 'bad')")
+
+
+REFUSED = {
+    "the second of three": (["INSERT (2, 'good')", "INSERT (3, 'bad')", "INSERT (4, 'good')"], 1),
+    "an UPDATE": (["UPDATE 1 'bad'", "INSERT (2, 'good')"], 0),
+    "an event of several rows": (["INSERT (2, 'good')", "INSERT (3, 'good'), (4, 'bad')", "INSERT (5, 'good')"], 1),
+}
+
+
+@pytest.mark.usefixtures("small_jobs")
+@pytest.mark.parametrize("case", REFUSED)
+def test_just_the_row_event_that_the_target_refuses_is_left_out(
+    case: str, files: TaskFiles, spark: SparkSession, source_server: MariadbServer, schema: str
+) -> None:
+    """The error names its place in the log."""
+    refuse_bad(files, schema)
+    statements, refused = REFUSED[case]
+    places = []
+    for one in statements:
+        verb, rest = one.split(" ", 1)
+        places.append(int(source_server.query(source_server.position_query)[0][1]))
+        source_server.run(
+            f"INSERT INTO {schema}.t (id, v) VALUES {rest}"
+            if verb == "INSERT"
+            else f"UPDATE {schema}.t SET v = {rest[2:]} WHERE id = {rest[0]}"
+        )
+    places.append(int(source_server.query(source_server.position_query)[0][1]))
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "SYNC-004", error
+    position = Position.parse(error.where.position)  # type: ignore[attr-defined]
+    assert places[refused] <= position.offset < places[refused + 1]
+    ctl("binlog", "skip", str(files.task_path))
+    go_on(files, spark)
+    wanted = {1: "one", **dict(source_server.query(f"SELECT id, v FROM {schema}.t WHERE v = 'good'"))}
+    there = dict(files.target.query(f"SELECT id, v FROM {schema}.t"))
+    for other in {id for id in wanted if f"({id}," in statements[refused]}:
+        del wanted[other]
+        there.pop(other, None)  # another partition may have been applied before
+    assert there == wanted
+
+
+@pytest.mark.usefixtures("small_jobs")
+def test_a_place_that_the_user_names_is_left_out_of_the_rest_of_an_open_batch(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, schema: str
+) -> None:
+    files = replace(files, syncer={"worker-count": 3, "batch": 1}).write()
+    refuse_bad(files, schema)
+    place = ""
+    for n in range(10, 40):
+        if n == 15:
+            ((file, offset, *_),) = source_server.query(source_server.position_query)
+            place = f"{file}:{offset}"
+        source_server.run(f"INSERT INTO {schema}.t (id, v) VALUES ({n}, '{'bad' if n == 15 else 'good'}')")
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "SYNC-004", error
+    source_server.run(f"INSERT INTO {schema}.t (id, v) VALUES (50, 'behind'), (51, 'behind')")
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1", "-b", place)
+    go_on(files, spark)
+    there = {id for (id,) in files.target.query(f"SELECT id FROM {schema}.t")}
+    assert there == {1, *range(10, 40), 50, 51} - {15}
 
 
 def test_what_is_given_on_names_that_the_task_does_not_take_is_refused(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.errors import Where, error_from_dict
+from unshard.model.change import LOG_ORDER
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import families, read_table
@@ -180,7 +181,7 @@ def _own(plan: BatchPlan) -> list[LedgerReport]:
 def _shuffled(plan: BatchPlan) -> list[LedgerReport]:
     """The same steps as Spark's shuffle has on its two sides."""
     decoded = [before_exchange(plan, [piece]) for piece in plan.ranges]
-    changes: Any = pa.concat_tables([table for table, _ in decoded]).sort_by("seq").combine_chunks()
+    changes: Any = pa.concat_tables([table for table, _ in decoded]).sort_by(LOG_ORDER).combine_chunks()
     seen = sum((here for _, here in decoded), Seen())
     reports = []
     for part in range(plan.shape.partitions):

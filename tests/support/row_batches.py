@@ -23,6 +23,7 @@ from unshard.sync.batch.row_counts import RowCounts, add_up
 from unshard.sync.changes.causality import tie_rows
 from unshard.sync.changes.decode import Images
 from unshard.sync.changes.gather import encode_changes
+from unshard.sync.changes.stages import encode_stages
 from unshard.sync.planning.planner import written_as
 from unshard.sync.planning.target_plan import plan_target
 from unshard.sync.steps.pipeline import apply_partitions
@@ -118,7 +119,9 @@ def encoded(plan: BatchPlan, changes: Sequence[RowChange]) -> pa.Table:
             arrays = [pa.array(list(c), kind) for c, kind in zip(zip(*images, strict=True), types, strict=True)]
             names = ["op", "seq", *(column.name for column in table.table.columns)]
             batches.append((table, pa.RecordBatch.from_arrays(arrays, names)))
-    return encode_changes(plan, batches, None, tie_rows(plan, batches))[0]
+    ties = tie_rows(plan, batches)
+    found = encode_changes(plan, batches, None, ties)[0]
+    return encode_stages(plan, batches, None, ties, frozenset(), found) if plan.stages else found
 
 
 def valid_changes(reference: ReferenceDatabase, wished: Iterable[RowChange]) -> list[RowChange]:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.errors import Where
-from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
+from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, LOG_ORDER, Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.changes.causality import find_ties
@@ -206,7 +206,7 @@ def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: BatchShape) 
                 table, batch, shape.partitions, mine, ties, compact=compact, multiple_rows=several, range_digits=digits
             )
             found.append(done)
-    return pa.Table.from_batches(found, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
+    return pa.Table.from_batches(found, ENCODED_SCHEMA).sort_by(LOG_ORDER).combine_chunks()
 
 
 def statements(changes: pa.Table, part: int, table: TablePlan, shape: BatchShape) -> Iterator[Statement]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.errors import Where
-from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
+from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, LOG_ORDER, Op
 from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
@@ -113,7 +113,7 @@ def test_all_together_are_what_each_is_alone(data: st.DataObject) -> None:
         )
         alone.append(encoded)
         counts[table.target.id] += changes
-    expected = pa.Table.from_batches(alone, ENCODED_SCHEMA).sort_by("seq")
+    expected = pa.Table.from_batches(alone, ENCODED_SCHEMA).sort_by(LOG_ORDER)
     assert together.to_pylist() == expected.to_pylist()
     assert seen == counts
 

@@ -62,8 +62,8 @@ def encoded(table: TablePlan, some: PartialImages) -> list[tuple[Op, int, Any, A
 def test_an_insert_names_its_columns_and_the_sources_defaults() -> None:
     some = images(None, {0, 2}, (1, 3, 5, "x"), (1, 4, 6, None))
     assert encoded(plan("id", a="7", ts="NULL"), some) == [
-        (Op.INSERT_SET, 6, b"", None, b"`id`=5,`b`='x',`a`=7,`ts`=NULL"),
-        (Op.INSERT_SET, 8, b"", None, b"`id`=6,`b`=NULL,`a`=7,`ts`=NULL"),
+        (Op.INSERT_SET, 3, b"", None, b"`id`=5,`b`='x',`a`=7,`ts`=NULL"),
+        (Op.INSERT_SET, 4, b"", None, b"`id`=6,`b`=NULL,`a`=7,`ts`=NULL"),
     ]
 
 
@@ -76,8 +76,8 @@ def test_an_insert_of_generated_columns_only_is_all_defaults() -> None:
 def test_an_update_sets_what_it_has_and_keeps_times() -> None:
     some = images({0}, {1}, (2, 3, 5, None), (3, 3, None, 8), (2, 4, 6, None), (3, 4, None, None))
     assert encoded(plan("id"), some) == [
-        (Op.UPDATE, 7, b"5,", b"5,", b"`a`=8,`ts`=`ts`"),
-        (Op.UPDATE, 9, b"6,", b"6,", b"`a`=NULL,`ts`=`ts`"),
+        (Op.UPDATE, 3, b"5,", b"5,", b"`a`=8,`ts`=`ts`"),
+        (Op.UPDATE, 4, b"6,", b"6,", b"`a`=NULL,`ts`=`ts`"),
     ]
 
 
@@ -95,7 +95,7 @@ def test_an_update_of_nothing_that_is_written_changes_nothing() -> None:
 
 
 def test_a_delete_needs_the_key_alone() -> None:
-    assert encoded(plan("id"), images({0}, None, (4, 1, 5))) == [(Op.DELETE, 2, b"5,", None, None)]
+    assert encoded(plan("id"), images({0}, None, (4, 1, 5))) == [(Op.DELETE, 1, b"5,", None, None)]
 
 
 def test_a_keyless_target_needs_every_column() -> None:
@@ -162,7 +162,7 @@ def test_constants_are_in_every_image() -> None:
     def rows(some: PartialImages) -> list[tuple[Op, int, Any, Any, Any]]:
         return encoded(step.mapped(table), map_partial(table, some, WHERE))
 
-    assert rows(images({0}, None, (4, 1, 5))) == [(Op.DELETE, 2, b"(`shard`=7 AND `id`=5) OR ", None, None)]
+    assert rows(images({0}, None, (4, 1, 5))) == [(Op.DELETE, 1, b"(`shard`=7 AND `id`=5) OR ", None, None)]
     ((_, _, _, old_key, row),) = rows(images({0}, {0, 1}, (2, 0, 5, None), (3, 0, 6, 1)))
     assert (old_key, row) == (b"(`shard`=7 AND `id`=5) OR ", b"`id`=6,`a`=1,`shard`=7,`ts`=`ts`")
     ((*_, row),) = rows(images(None, {0}, (1, 0, 5)))

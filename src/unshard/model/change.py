@@ -58,8 +58,12 @@ EXCHANGE_SCHEMA = pa.schema(
 
 `target` and `table` are the numbers of the target table and the source table in the batch's plan. An `ordered` change
 keeps the binlog's order relative to the other ordered changes of its partition, and is not compacted. Other changes may
-overtake each other, as long as changes of one key don't.
+overtake each other, as long as changes of one key don't. `seq` is the number of the change in the log, as row images
+have it. The DELETE and the INSERT to which an UPDATE of a key is encoded have one number.
 """
+
+LOG_ORDER = [("seq", "ascending"), ("op", "descending")]
+"""The columns that sort encoded changes by the order of the log. Of an UPDATE's two changes the DELETE comes first."""
 
 ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
 """The exchange schema with the partition of each change."""

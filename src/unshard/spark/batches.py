@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from unshard.errors import EngineError, error_from_dict
-from unshard.model.change import ENCODED_SCHEMA
+from unshard.model.change import ENCODED_SCHEMA, LOG_ORDER
 from unshard.retry import given_up_by
 from unshard.spark.batch_tasks import MARK, CarryingAttempt, apply_partition, decode_range, run_attempt
 from unshard.spark.folders import sees
@@ -141,7 +141,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
     def after(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Spark declares every field nullable
         received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
-        changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
+        changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by(LOG_ORDER).combine_chunks()
         report = apply_partition(plan, changes)
         columns = [pa.array([pickle.dumps(report)], pa.binary()), pa.array([counted()], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])

@@ -14,6 +14,7 @@ where it shows what would be written. None of them asks a server.
 | `causality` | step *causality*: changes that stay in the order of the log |
 | `gather` | step *encode* for all tables of a batch |
 | `encode` | step *encode* for one table: row images to SQL text and partitions |
+| `stages` | step *encode* for a batch from which changes were excluded while it was open |
 | `partial_images` | steps *map* and *encode* for partial row images |
 | `order` | steps *compact* and *order* for a partition |
 | `compact` | step *compact*: one change for each key |

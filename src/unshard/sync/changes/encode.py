@@ -129,7 +129,7 @@ def encode(
         stays = (new_op == Op.UPDATE) & (in_order | ~made)
         new_op = np.where(stays & ~assigned, np.int8(Op.UPDATE_SET), new_op)
         assigned |= stays
-    seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
+    seq = batch.column(1).to_numpy(zero_copy_only=False)[index]
     old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
         pa.array(np.full(len(index), target.id, dtype=np.int32)),

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.errors import SyncError
-from unshard.model.change import ENCODED_SCHEMA
+from unshard.model.change import ENCODED_SCHEMA, LOG_ORDER
 from unshard.sync.batch.plan import BatchPlan, TablePlan
 from unshard.sync.changes.decode import Images
 from unshard.sync.changes.encode import Ties, encode
@@ -143,4 +143,4 @@ def encode_changes(
         batches.append(encoded)
         seen[one.plan.target.id] += changes
     found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
-    return (found.sort_by("seq") if len(images) > 1 else found).combine_chunks(), dict(seen)
+    return (found.sort_by(LOG_ORDER) if len(images) > 1 else found).combine_chunks(), dict(seen)

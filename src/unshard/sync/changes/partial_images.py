@@ -105,7 +105,7 @@ def encode_partial(
         change, old_key = Op.UPDATE, key
     else:
         change = Op.DELETE if after is None else Op.INSERT_SET
-    seq = images.batch.column(1).to_numpy(zero_copy_only=False)[last] * 2 + (change is Op.UPDATE)
+    seq = images.batch.column(1).to_numpy(zero_copy_only=False)[last]
     part = int(partition_of(pa.array([target.order_name], pa.binary()), partitions)[0])
     columns = [
         pa.array(np.full(seen, target.id, dtype=np.int32)),

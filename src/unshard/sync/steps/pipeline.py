@@ -89,6 +89,10 @@ def before_exchange(
         ties = tie_rows(plan, images, hidden)
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
+    if plan.stages:
+        from unshard.sync.changes.stages import encode_stages
+
+        changes = encode_stages(plan, images, mine, ties, hidden, changes)
     done("encode")
     seen += Seen(counts, filtered, clamped=clamped if mine is None or share == 0 else ())
     if not plan.reports_keys:
@@ -191,6 +195,7 @@ def after_exchange(
 ) -> tuple[Ledger, int]:
     """Compact, order, merge and apply one partition's changes, which are in the order of `seq`.
 
+    A batch with stages has them as `sync.changes.stages` encodes them.
     Chunks are numbered from `before` on. Returns the ledger and the last chunk's number. May run again: chunks with a
     receipt are skipped.
     """
@@ -209,18 +214,20 @@ def after_exchange(
 def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer | None) -> tuple[Ledger, int]:
     """Do as `after_exchange` for a batch from which changes were excluded after some of its chunks were applied."""
     from unshard.sync.batch.excluded_changes import OPERATOR, within, without
+    from unshard.sync.changes.stages import of_stage
 
     targets, compacted = plan.targets(), plan.shape.compact
     kept: list[Chunk] = []
+    staged, changes = changes, of_stage(changes, 0)
     done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted, safe=plan.safe)
     out = np.zeros(len(changes), dtype=bool)
-    for stage in plan.stages:
+    for number, stage in enumerate(plan.stages, 1):
         chunks = merge(ready, targets, plan.shape, len(kept), safe=plan.safe)
         applied = list(itertools.islice(chunks, stage.base[part] - len(kept)))
         done = pa.concat_tables([done, ready.slice(0, sum(chunk.rows for chunk in applied))])
         kept += applied
         out |= within(changes.column("seq").to_numpy(), stage.seqs)
-        rest = arrange(changes.filter(pa.array(~out)), compacted=compacted, safe=plan.safe)
+        rest = arrange(of_stage(staged, number), compacted=compacted, safe=plan.safe)
         ready = without(rest, done, compacted=compacted)
     filtered = _by_target(without(changes.filter(pa.array(out)), done, compacted=compacted))
     decoded, left = _by_target(changes), _by_target(pa.concat_tables([done, ready]))
