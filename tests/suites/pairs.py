@@ -26,7 +26,9 @@ SUBJECTS: Final = {
         "tests/sync/test_error_values.py",
         "tests/sync/test_unaltered.py",
         "tests/sync/test_locked_upserts.py",
+        "tests/sync/test_rows_of_stages.py",
         "tests/target/test_waits.py",
+        "tests/target/test_long_binlog_files.py",
     ),
     "types": (
         "tests/scenarios/test_codes_of_characters.py",

@@ -14,16 +14,19 @@ import MySQLdb
 from unshard.model.table import quote_name
 
 DUPLICATE_COLUMN = 1060
+NARROW = "int"
+"""The type of columns that are to be wider, as `information_schema` names it."""
+
 _CHECKPOINT = """
 CREATE TABLE IF NOT EXISTS {name} (
     id VARCHAR(32) NOT NULL,
     cp_schema VARCHAR(128) NOT NULL,
     cp_table VARCHAR(128) NOT NULL,
     binlog_name VARCHAR(128),
-    binlog_pos INT UNSIGNED,
+    binlog_pos BIGINT UNSIGNED,
     binlog_gtid TEXT,
     exit_safe_binlog_name VARCHAR(128) DEFAULT '',
-    exit_safe_binlog_pos INT UNSIGNED DEFAULT 0,
+    exit_safe_binlog_pos BIGINT UNSIGNED DEFAULT 0,
     exit_safe_binlog_gtid TEXT,
     table_info JSON NOT NULL,
     is_global BOOLEAN,
@@ -126,6 +129,11 @@ _LATER = (
     ("apply_batch", "worker", "VARCHAR(255) NOT NULL DEFAULT ''"),
 )
 """Columns that a task's tables of an earlier version lack; their counts begin when they are added."""
+_WIDER = (
+    ("syncer_checkpoint", "binlog_pos", "BIGINT UNSIGNED"),
+    ("syncer_checkpoint", "exit_safe_binlog_pos", "BIGINT UNSIGNED DEFAULT 0"),
+)
+"""Columns that are INT UNSIGNED in tables of DM and of earlier versions; a binlog file may be longer than 4 GiB."""
 _ONLINE_DDL = """
 CREATE TABLE IF NOT EXISTS {name} (
     id VARCHAR(32) NOT NULL,
@@ -315,7 +323,7 @@ class MetaTables:
         return self.named("shard_merged")
 
     def create(self, connection: Any) -> None:
-        """Create the missing tables and columns; may run any number of times and from several sources at once.
+        """Create the missing tables and columns, and widen columns; may run any number of times, from several sources.
 
         Where nothing is missing it runs one query: a start calls it more than once.
         """
@@ -348,17 +356,23 @@ class MetaTables:
                 name = fold(self.named(suffix))
                 if name in known and (name, column) not in columns:
                     self._add_column(cursor, suffix, column, definition)
+            for suffix, column, definition in _WIDER:
+                if columns.get((fold(self.named(suffix)), column)) == NARROW:
+                    cursor.execute(f"ALTER TABLE {self.named(suffix)} MODIFY COLUMN {column} {definition}")
 
-    def _columns_there(self, cursor: Any) -> tuple[set[tuple[str, str]], Callable[[str], str]]:
-        """Return (quoted name, column) of the task's tables, maybe of others too; and the server's folding of names."""
+    def _columns_there(self, cursor: Any) -> tuple[dict[tuple[str, str], str], Callable[[str], str]]:
+        """Return the columns of the task's tables, maybe of others too; and the server's folding of names.
+
+        They are types, such as `int`, by (quoted name, column).
+        """
         cursor.execute(
-            "SELECT TABLE_NAME, COLUMN_NAME, @@lower_case_table_names FROM information_schema.COLUMNS"
+            "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, @@lower_case_table_names FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
             (self.schema, f"{self.task}\\_%"),
         )
         schema, found = quote_name(self.schema), cursor.fetchall()
         fold = str.lower if any(folds for *_, folds in found) else str
-        return {(fold(f"{schema}.{quote_name(table)}"), column) for table, column, _ in found}, fold
+        return {(fold(f"{schema}.{quote_name(table)}"), column): kind for table, column, kind, _ in found}, fold
 
     def _add_column(self, cursor: Any, suffix: str, column: str, definition: str) -> None:
         """Add a column that a table of an earlier version lacks. Only MariaDB has ADD COLUMN IF NOT EXISTS."""

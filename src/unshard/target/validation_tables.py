@@ -21,7 +21,7 @@ from typing import Any
 import MySQLdb
 
 from unshard.mysql.connection import rows
-from unshard.target.meta import DUPLICATE_COLUMN, MetaTables
+from unshard.target.meta import DUPLICATE_COLUMN, NARROW, MetaTables
 
 _TIMES = """
     create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
@@ -96,7 +96,7 @@ _CREATE = {
     "validator_checkpoint": """
     source VARCHAR(32) NOT NULL,
     binlog_name VARCHAR(128) DEFAULT '',
-    binlog_pos INT UNSIGNED DEFAULT 0,
+    binlog_pos BIGINT UNSIGNED DEFAULT 0,
     binlog_gtid LONGTEXT,
     procd_ins BIGINT UNSIGNED NOT NULL DEFAULT 0,
     procd_upd BIGINT UNSIGNED NOT NULL DEFAULT 0,
@@ -133,13 +133,17 @@ _LATER = {
 
 
 def create_validation(connection: Any, meta: MetaTables) -> None:
-    """Create what is missing. Tables that DM has left get our columns; its pending rows, in its own form, go."""
+    """Create what is missing. Tables that DM has left get our columns; its pending rows, in its own form, go.
+
+    Positions of DM's tables, and of an earlier version's, get room for a place beyond 4 GiB.
+    """
     found = rows(
         connection,
-        "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
+        "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
         (meta.schema, f"{meta.task}\\_validator\\_%"),
     )
-    known = {(str(table).lower(), str(column)) for table, column in found}
+    known = {(str(table).lower(), str(column)): str(kind) for table, column, kind in found}
     there = {table for table, _ in known}
     for suffix, columns in _CREATE.items():
         name = f"{meta.task}_{suffix}".lower()
@@ -154,6 +158,8 @@ def create_validation(connection: Any, meta: MetaTables) -> None:
             except MySQLdb.Error as error:
                 if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
                     raise
+        if suffix == "validator_checkpoint" and known.get((name, "binlog_pos")) == NARROW:
+            rows(connection, f"ALTER TABLE {meta.named(suffix)} MODIFY COLUMN binlog_pos BIGINT UNSIGNED DEFAULT 0")
         if suffix == "validator_checkpoint" and (name, "mode") not in known:
             rows(connection, f"DELETE FROM {meta.named('validator_pending_change')}")
             rows(connection, "COMMIT")
