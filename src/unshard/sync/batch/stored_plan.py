@@ -125,19 +125,22 @@ def digest(plan: TablePlan, version: int = VERSION) -> str:
     It does not cover the lengths of the target's columns: a target that was too narrow is widened while the batch is
     open.
     """
-    form = _digested_1(plan) if version == 1 else _digested(plan)
+    form = _digested_1(plan) if version == 1 else _digested(plan, version)
     return hashlib.sha256(json.dumps(form).encode()).hexdigest()[:16]
 
 
-def _digested(plan: TablePlan) -> dict[str, Any]:
-    target = plan.target
+def _digested(plan: TablePlan, version: int) -> dict[str, Any]:
+    """Return the digest's form. The target decides whether a text's bytes are passed through: charset `binary`."""
+    target, columns = plan.target, plan.table.columns
+    charsets = {"charsets": [one.charset for one in columns]} if version > 3 else {}
     upserts = {"locked_upserts": True} if target.locked_upserts else {}
     kept = {"kept": sorted(plan.kept)} if plan.kept else {}
     return (
         upserts
         | kept
+        | charsets
         | {
-            "columns": [[one.name, one.definition, one.collation, one.generated] for one in plan.table.columns],
+            "columns": [[one.name, one.definition, one.collation, one.generated] for one in columns],
             "target": [target.name.schema, target.name.table],
             "written": target.columns,
             "key": target.key,
