@@ -20,13 +20,17 @@ SCHEMA = "locked_upserts"
 TABLES = {
     "two": "id INT PRIMARY KEY, code VARCHAR(9) COLLATE utf8mb4_bin UNIQUE, v INT",
     "three": "a INT, b INT, code INT NOT NULL, mark INT, v INT, UNIQUE (code), PRIMARY KEY (a, b), UNIQUE (mark)",
+    "prefix": "b VARCHAR(20) COLLATE utf8mb4_bin NOT NULL, c INT NOT NULL, v INT, PRIMARY KEY (b(10)), UNIQUE KEY (c)",
 }
+NOT_LOCKED = {"prefix"}
+"""Rows of this one are found by `c`, but a server meets them by the primary key first."""
 SHAPE = BatchShape(1, 100)
 
 
 def place(server: ThrowawayServer) -> Target:
     found = Target(server, SCHEMA, TABLES)
-    assert all(plan.target.locked_upserts for plan in found.batch(SHAPE).tables)
+    plans = [plan.target for plan in found.batch(SHAPE).tables]
+    assert {plan.name.table for plan in plans if not plan.locked_upserts} == NOT_LOCKED
     return found
 
 
@@ -100,6 +104,17 @@ def a_value_of_another_row_stops(target: Target) -> None:
     assert target.rows("three") == before
 
 
+def a_primary_key_with_a_prefix_hits_no_other(target: Target) -> None:
+    """The row is there, and the primary key's value that it would get is another row's."""
+    target.fill("prefix", [("0123456789a", 1, 1), ("z", 2, 2)])
+    before = target.rows("prefix")
+    with pytest.raises(SyncError, match="SYNC-003"):
+        target.run(target.batch(SHAPE), [update("prefix", ("z", 2, 2), ("0123456789b", 2, 9))])
+    assert target.rows("prefix") == before
+    target.run(target.batch(SHAPE, "stop"), [update("prefix", ("z", 2, 2), ("y", 2, 9))])
+    assert target.rows("prefix") == [("0123456789a", 1, 1), ("y", 2, 9)]
+
+
 def rows_in_pieces_and_again(target: Target) -> None:
     """A second attempt of the same chunks finds them applied, with the rows that the first one has missed."""
     target.fill("two", [(n, f"c{n}", n) for n in range(10) if n != 7])
@@ -121,5 +136,6 @@ WALKS = (
     a_missing_row_hits_no_other,
     a_missing_row_that_is_inserted_arrives,
     a_value_of_another_row_stops,
+    a_primary_key_with_a_prefix_hits_no_other,
     rows_in_pieces_and_again,
 )

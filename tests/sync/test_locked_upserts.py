@@ -36,6 +36,8 @@ KEYS = {
     "id INT PRIMARY KEY, v INT": False,
     "id INT NOT NULL UNIQUE, v INT NOT NULL UNIQUE": False,
     "id INT PRIMARY KEY, v ENUM('', 'a'), w INT UNIQUE": True,
+    "b VARCHAR(20) NOT NULL, c INT NOT NULL, PRIMARY KEY (b(10)), UNIQUE KEY (c)": False,
+    "b VARCHAR(20) NOT NULL, c INT, PRIMARY KEY (b(10)), UNIQUE KEY (b)": False,
 }
 OF_MARIADB = {"id INT PRIMARY KEY, v TEXT COLLATE utf8mb4_bin, UNIQUE KEY (v)": False}
 OF_MYSQL = {"id INT PRIMARY KEY, v TEXT COLLATE utf8mb4_bin, UNIQUE KEY (v(9))": True}

@@ -75,14 +75,16 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
 
 
 def _met_by_key(target: Table) -> bool:
-    """Return whether INSERT … ON DUPLICATE KEY UPDATE finds an existing row by the primary key before any other.
+    """Return whether INSERT … ON DUPLICATE KEY UPDATE finds an existing row by its identity before any other key.
 
-    InnoDB writes the index that holds the rows first, and TiDB asks for the row's handle first: a clustered primary
-    key. MariaDB asks unique keys that are hashed before it.
+    The identity must be the primary key: one with a prefix of a column finds other rows. InnoDB writes the index that
+    holds the rows first, and TiDB asks for the row's handle first: a clustered primary key. MariaDB asks unique keys
+    that are hashed before it.
     """
     text = target.create_sql.upper()
-    primary = any(index.primary for index in target.unique_keys)
-    return primary and _BY_HASH not in text and _NOT_CLUSTERED not in text
+    primary = (index for index in target.unique_keys if index.primary and not any(index.prefixes))
+    own = any(index.columns == target.identity for index in primary)
+    return own and _BY_HASH not in text and _NOT_CLUSTERED not in text
 
 
 def _either(names: Sequence[str]) -> str:
