@@ -29,6 +29,7 @@ SUBJECTS: Final = {
         "tests/sync/test_rows_of_stages.py",
         "tests/target/test_waits.py",
         "tests/target/test_long_binlog_files.py",
+        "tests/target/test_transactions_that_still_commit.py",
     ),
     "types": (
         "tests/scenarios/test_codes_of_characters.py",

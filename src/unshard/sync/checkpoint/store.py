@@ -373,12 +373,12 @@ class CheckpointStore:
             note_clamped(cursor, self.meta, self.source, self.clamped, str(end.position))
 
     def _is_closed(self, cursor: Any) -> bool:
-        """Return whether an attempt whose answer was lost has closed this batch."""
+        """Return whether an attempt whose answer was lost has closed this batch, after waiting for its COMMIT."""
         cursor.execute(
-            f"SELECT 1 FROM {self.meta.batch} WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'done'",
+            f"SELECT state FROM {self.meta.batch} WHERE source = %s AND epoch = %s AND batch_id = %s FOR UPDATE",
             (self.source, self.epoch, self.batch_id),
         )
-        return cursor.fetchone() is not None
+        return bool(cursor.fetchone() == ("done",))
 
     def _with_owed(self, plan: dict[str, Any]) -> dict[str, Any]:
         skipped = [[*name_and_rule, events] for name_and_rule, events in self.owed.skipped.items()]
