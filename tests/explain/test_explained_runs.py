@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,15 @@ def test_the_page_shows_what_the_servers_tell(files: TaskFiles, target_server: T
     shown = done.output.replace(f"{schema}_to", "shop").replace(schema, "shop_1")
     assert f"```text\n{shown.strip()}\n```" in PAGE.read_text(encoding="utf-8")
     target_server.run(f"DROP DATABASE {schema}_to")
+
+
+def test_a_table_whose_updates_may_be_left_out_keeps_its_order(files: TaskFiles, schema: str) -> None:
+    rule = {"schema": schema, "table": "tied", "update-new-value-expr": "code = 'draft'"}
+    keys = {**files.keys, "expression-filter": {"drafts": rule}}
+    ruled = replace(files, keys=keys, instance={**files.instance, "expression-filters": ["drafts"]}).write()
+    told = finding(explained(ruled, "--table", f"{schema}.tied"), "key")
+    assert told["says"] == "ordered"
+    assert "a rule may leave out UPDATEs" in told["text"]
 
 
 def test_a_server_that_is_not_there_is_an_error(files: TaskFiles) -> None:

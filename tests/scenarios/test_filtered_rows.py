@@ -33,6 +33,7 @@ class WithoutDeletes:
     """Drops every DELETE."""
 
     rule: str = "filters.no-delete"
+    hides_values: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {"rule": self.rule}
@@ -47,6 +48,7 @@ class WithoutSecrets:
     """Drops changes with an image whose `v` is 'secret'."""
 
     rule: str = "expression-filter.no-secrets"
+    hides_values: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         return {"rule": self.rule}

@@ -27,6 +27,7 @@ SUBJECTS: Final = {
         "tests/sync/test_unaltered.py",
         "tests/sync/test_locked_upserts.py",
         "tests/sync/test_rows_of_stages.py",
+        "tests/sync/test_hidden_values.py",
         "tests/target/test_waits.py",
         "tests/target/test_long_binlog_files.py",
         "tests/target/test_transactions_that_still_commit.py",

@@ -24,6 +24,7 @@ from unshard.explain.finding import (
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.planning.planner import in_log_order
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.planning.target_tables import TargetTables
 from unshard.transform.expressions.filter import ExpressionFilters, expressions_of
@@ -126,7 +127,7 @@ def _structures(
         if config.mode not in COPYING:
             return [stopped("structure", SyncError("SYNC-006", Where(rules.source, str(there))))]
         found = [RuleFinding("structure", "made", f"{there} is not there yet: the load makes it like the source's")]
-    plan = _plan(rules, name, ends, upstream, target)
+    plan = _plan(config, rules, name, ends, upstream, target)
     if plan is None:
         return [*found, RuleFinding("key", LEFT_OUT, "no row change of it is taken, so its events are not decoded")]
     found += list(_key(plan))
@@ -141,7 +142,9 @@ def _structures(
     return found
 
 
-def _plan(rules: SourceRules, name: TableName, ends: Ends, upstream: Table, target: Table | None) -> TablePlan | None:
+def _plan(
+    config: SubtaskConfig, rules: SourceRules, name: TableName, ends: Ends, upstream: Table, target: Table | None
+) -> TablePlan | None:
     """Return the plan by which a batch writes the table; None if no row change is taken.
 
     Raises as `TableRules.plans`.
@@ -149,10 +152,10 @@ def _plan(rules: SourceRules, name: TableName, ends: Ends, upstream: Table, targ
     targets = ends.targets
     if target is None:
         targets = TargetTables(lambda there: replace(upstream, name=there))
-    planner = TableRules(
-        rules.source, rules.allow, rules.router, rules.mapper, lambda _: upstream, targets, {}, rules.events
-    )
-    return next(iter(planner.plans([name], Position("", 0))), None)
+    every = ExpressionFilters(config.expression_filters, config.case_sensitive, ends.clock)
+    own = rules.source, rules.allow, rules.router, rules.mapper
+    planner = TableRules(*own, lambda _: upstream, targets, {}, rules.events, every.of_table)
+    return next(iter(in_log_order(planner.plans([name], Position("", 0)))), None)
 
 
 def _key(plan: TablePlan) -> Iterator[RuleFinding]:

@@ -5,7 +5,7 @@
 | 1 | records have no `version`; a batch's shape and ranges are lists, its digests are over Python's `repr` texts |
 | 2 | every stored object has its fields by name |
 | 3 | a batch's shape has `range_digits`, without which its partitions would be others |
-| 4 | a batch's digests have the character set by which each column's values are read |
+| 4 | a batch's digests have its columns' character sets; rules that leave out UPDATEs order some tables' changes |
 
 Records of every version up to `VERSION` are read. All records are written in the form of `VERSION`.
 """

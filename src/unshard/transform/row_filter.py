@@ -24,6 +24,10 @@ class RowFilter(Protocol):
     def rule(self) -> str:
         """The name that the ledger counts under: section and rule, such as `filters.no-delete`."""
 
+    @property
+    def hides_values(self) -> bool:
+        """True if it may exclude UPDATEs of any batch, so that later images don't show what the target's row has."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything that decides, JSON-ready.
 
@@ -52,6 +56,11 @@ class EventRowFilter:
 
     rule: str
     events: tuple[str, ...]
+
+    @property
+    def hides_values(self) -> bool:
+        """As `RowFilter.hides_values`."""
+        return "update" in self.events
 
     def to_dict(self) -> dict[str, Any]:
         """As `RowFilter.to_dict`."""

@@ -40,6 +40,11 @@ class LeftOutRows:
     seqs: Seqs
     rule: str = OPERATOR
 
+    @property
+    def hides_values(self) -> bool:
+        """False: the changes are of this batch alone, whose images show the values."""
+        return False
+
     def to_dict(self) -> dict[str, Any]:
         """As `RowFilter.to_dict`."""
         return {"rule": self.rule, "seqs": self.seqs}

@@ -33,6 +33,7 @@ SHUFFLE_BYTES = 16 << 20
 
 RANGE_BYTES = ((4 << 20, 3), (512 << 10, 2))
 """Bytes of a batch from which on its keys are dealt in ranges, and the digits of a range (`BatchShape`)."""
+HIDDEN = "a rule may leave out UPDATEs, whose rows keep values that no image shows: all of its changes keep their order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Planner:
         """
         if self.alterations is not None:
             self.alterations.tell(tables)
-        size = work.size
+        tables, size = in_log_order(tables), work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         shuffled = shuffled and not whole and self.shape.multiple_rows and may_be_shuffled(tables)
         if self._is_small(size):
@@ -92,6 +93,7 @@ class Planner:
 
         Raises SyncError SYNC-008 where it would differ from that.
         """
+        tables = in_log_order(tables) if kept.version > 3 else tables
         plan = self._build(work, tables, epoch, batch_id, kept.shape, shuffled=False, safe=kept.safe)
         now = digests(plan, kept.version)
         if now != kept.digests:
@@ -185,6 +187,26 @@ def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
     for table in tables:
         if table.target.family is not None:
             raise SyncError("SYNC-040", Where(source=source, table=str(table.target.name)))
+
+
+def in_log_order(tables: Iterable[TablePlan]) -> tuple[TablePlan, ...]:
+    """Return the plans, with all changes in order for targets that a rule may leave other values than the images show.
+
+    Where a rule leaves out an UPDATE of a row, the target's row keeps the values of its unique keys. A later batch has
+    no image of them, so it can't tell that another row may take over such a value only after that row has changed.
+    """
+    tables = tuple(tables)
+    hidden = {
+        table.target.name
+        for table in tables
+        if len(table.target.ties) > 1 and any(rule.hides_values for rule in table.filters)
+    }
+    return tuple(
+        replace(table, target=replace(table.target, ordered=True, why=HIDDEN))
+        if table.target.name in hidden and not table.target.ordered
+        else table
+        for table in tables
+    )
 
 
 def written_as(plan: TablePlan, shape: BatchShape, *, safe: bool) -> TablePlan:

@@ -59,6 +59,11 @@ class ExpressionFilter:
     expressions: tuple[tuple[Op, str], ...]
     moments: tuple[tuple[str, str | None], ...] = ()
 
+    @property
+    def hides_values(self) -> bool:
+        """As `RowFilter.hides_values`."""
+        return any(op in (Op.UPDATE_BEFORE, Op.UPDATE_AFTER) for op, _ in self.expressions)
+
     def to_dict(self) -> dict[str, Any]:
         """As `RowFilter.to_dict`."""
         asked = [[int(op), text] for op, text in self.expressions]
