@@ -41,7 +41,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[int, Event]:
 
 
 def ahead(broken: int = 0) -> Any:
-    plan: Any = SimpleNamespace(slices=lambda: SLICES, broken=broken, reports_keys=False)
+    plan: Any = SimpleNamespace(slices=lambda: SLICES, broken=broken, reports_keys=False, stages=())
     return pipeline._decoded_ahead(plan, np.array([0]), pipeline.Clock())
 
 
