@@ -29,7 +29,20 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"schema"}),
     frozenset({"mysql"}),
     frozenset({"api"}),
-    frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "run_tasks", "log", "metrics"}),
+    frozenset(
+        {
+            "model",
+            "config",
+            "errors",
+            "error_catalogue",
+            "crash_point",
+            "credentials",
+            "retry",
+            "run_tasks",
+            "log",
+            "metrics",
+        }
+    ),
 )
 """From the top down: a package imports those of its own row and of the rows below it, and no two import each other."""
 

@@ -35,6 +35,7 @@
 | `errors` | the exceptions, and their transport from a Spark task to the driver |
 | `error_catalogue` | the text and the remedy of each error code |
 | `run_tasks` | the call by which a unit has its tasks run on Spark's executors |
+| `credentials` | passwords and tokens in texts, replaced |
 | `retry` | the number of attempts at a failed operation, and the pauses between them |
 | `crash_point` | the places at which a test may kill or freeze the process |
 | `testing` | throwaway servers, workloads and comparisons |

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from unshard.config.section import NOT_SUPPORTED, NoEffect, Section
+from unshard.credentials import without_credentials
 from unshard.errors import ConfigError, Where
-from unshard.log.redaction import without_credentials
 
 KeyPath = tuple[str | int, ...]
 _SECRET = frozenset({"password", "session", "extra-args", "conf", "token", "sha256", "security"})

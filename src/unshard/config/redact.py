@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from unshard.config.secret import HIDDEN
-from unshard.log.redaction import without_credentials
+from unshard.credentials import without_credentials
 
 _SECRET = re.compile(
     r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|account[._-]?key|private[._-]?key|\.sas\.|credential|ssl[-_]key[-_](bytes|base64)",

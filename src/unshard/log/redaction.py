@@ -11,11 +11,12 @@ from typing import Any
 
 from structlog.typing import EventDict, WrappedLogger
 
+from unshard.credentials import without_credentials
+
 NEVER_VALUES = frozenset({"timestamp", "level", "logger", "event", "task", "source", "worker", "batch", "table"})
 NEVER_VALUES |= {"binlog", "position", "code", "kind", "unit", "to", "before", "now", "lock", "sampled", "left_out"}
 """Fields that name things and never contain a value of a row."""
 
-_QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\""
 _VALUE = re.compile(
     r"`(?:[^`]|``)*`|(?<!\w)(?:[xXbBnN]|_\w+ ?)?(?:'(?:[^'\\]|\\.|'')*(?:'|\Z)|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z))"
     r"|(?<![\w.:$@/-])-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w:-]|\.\d)",
@@ -25,16 +26,6 @@ _VALUE = re.compile(
 
 A name in backticks is matched too, so that it can be left unchanged.
 """
-
-_CREDENTIALS = (
-    re.compile(
-        rf"(\bidentified\s+(?:(?:with|via)\s+\S+\s+)?(?:by|as|using)\s+(?:password\s*\(?\s*)?)(?:{_QUOTED})", re.I
-    ),
-    re.compile(rf"(\bpassword\s*\(\s*)(?:{_QUOTED})", re.I),
-    re.compile(rf"(\b(?:password|passwd|secret|token)\b[\"']?\s*[=:]\s*)(?:{_QUOTED}|[^\s,;)}}\"']+)", re.I),
-    re.compile(r"(\bauthorization[\"']?\s*[=:]\s*(?:[\"']?bearer\s+)?)[^\s,;)}\"']+", re.I),
-    re.compile(r"(\w://[^\s:/@]*:)\S+(?=@)"),  # up to the last @: a password may have an @ or a / in it
-)
 
 
 def hide_credentials(log: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -52,13 +43,6 @@ def redact(log: WrappedLogger, method: str, event: EventDict) -> EventDict:
 def redacted(text: str) -> str:
     """Return a text with each literal replaced by `?`."""
     return _VALUE.sub(lambda found: found[0] if found[0].startswith("`") else "?", text)
-
-
-def without_credentials(text: str) -> str:
-    """Return a text with each password and token in it, in a URL too, replaced by `******`."""
-    for pattern in _CREDENTIALS:
-        text = pattern.sub(r"\1******", text)
-    return text
 
 
 def _each(value: Any, change: Callable[[str], str]) -> Any:
