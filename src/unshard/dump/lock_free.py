@@ -26,6 +26,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.retry import retrying
+from unshard.source.exact_positions import ExactPositions
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshots_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
@@ -113,15 +114,17 @@ class _Readers:
         self._endpoint = endpoint
         self._count = count
         self._open = ExitStack()
-        self._all: tuple[Any, tuple[Any, ...]] | None = None
+        self._all: tuple[Any, tuple[Any, ...], ExactPositions] | None = None
 
-    def with_all(self, operation: Callable[[Any, tuple[Any, ...]], tuple[Record, ...]]) -> tuple[Record, ...]:
-        """Return the result of `operation(plain, bulks)`. After any failure all are in doubt and are closed."""
+    def with_all(
+        self, operation: Callable[[Any, tuple[Any, ...], ExactPositions], tuple[Record, ...]]
+    ) -> tuple[Record, ...]:
+        """Return the result of `operation(plain, bulks, exact)`. After any failure all are in doubt and are closed."""
         try:
             if self._all is None:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
                 bulks = [self._open.enter_context(reader(self._endpoint, text=False)) for _ in range(self._count)]
-                self._all = plain, tuple(bulks)
+                self._all = plain, tuple(bulks), ExactPositions()
             records = operation(*self._all)
             self._end_snapshots(self._all[1])
             return records
@@ -147,9 +150,14 @@ class _Readers:
 
 
 def _snapshot_tables(
-    work: TableWork, names: tuple[TableName, ...], plain: Any, bulks: tuple[Any, ...], wait: str = ""
+    work: TableWork,
+    names: tuple[TableName, ...],
+    plain: Any,
+    bulks: tuple[Any, ...],
+    exact: ExactPositions,
+    wait: str = "",
 ) -> tuple[Record, ...]:
-    tables, location, same = _open_snapshot(plain, bulks, names, wait)
+    tables, location, same = _open_snapshot(plain, bulks, names, wait, exact)
     records, parts = [], parts_folder(work.directory, work.run)
     for table in tables:
         if table.is_absent:
@@ -168,7 +176,11 @@ def _snapshot_tables(
 
 
 def _open_snapshot(
-    plain: Any, bulks: tuple[Any, ...], names: tuple[TableName, ...], wait: str = ""
+    plain: Any,
+    bulks: tuple[Any, ...],
+    names: tuple[TableName, ...],
+    wait: str = "",
+    exact: ExactPositions | None = None,
 ) -> tuple[list[Table], Location, int]:
     """Start a snapshot on `bulks`; return the tables' structures in it, its location, and how many of `bulks` have it.
 
@@ -178,13 +190,14 @@ def _open_snapshot(
     DDL that waits between the two lets them wait too, and they give up. A name without a table is returned as absent,
     which is a valid structure: the log has its DROP or RENAME. So is the name of a view or of a sequence, which a
     statement of the log may have named. `wait`: how long `plain` waits for a DDL, as `touch` takes it.
+    `exact`: what is known of the log from earlier snapshots of these connections.
 
     Raises DumpError DUMP-001 for a table that has no snapshots, DUMP-010 when a table was changed just now, DUMP-011
-    when XA transactions are committed all the time.
+    when XA transactions are committed all the time, DUMP-015 when no position was confirmed.
     """
     ask(plain, "START TRANSACTION")
     there = [_is_there(plain, name, wait) for name in names]
-    location, same = snapshots_apart_from_xa(bulks, plain)
+    location, same = snapshots_apart_from_xa(bulks, plain, exact)
     for bulk in bulks[:same]:
         for name, was_there in zip(names, there, strict=True):
             if _is_there(bulk, name, _DDL_WAIT) != was_there:

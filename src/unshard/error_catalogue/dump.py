@@ -60,4 +60,11 @@ DUMP: dict[str, CatalogueEntry] = {
         "change `block-allow-list` (or `-B`, `-T`, `--filter` under `mydumpers:`) so that it does not select these"
         f" tables, as when the dump was made, and start again; or {ANEW}, which copies them too",
     ),
+    "DUMP-015": CatalogueEntry(
+        "for {seconds} seconds a commit was under way that is in the source's binlog and not in its tables; a snapshot"
+        " without a lock needs a moment without",
+        "on the source, `SHOW STATUS LIKE 'Rpl_semi_sync_master_wait_sessions'` counts the commits that wait for a"
+        " replica: start the replica, or reduce `rpl_semi_sync_master_timeout`; the task tries again",
+        retryable=True,
+    ),
 }
