@@ -8,13 +8,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from support.dump_units import dump_of, values_of
 from support.scripted_connection import Rows, ScriptedConnection, first_match, located, logged
 from support.waiting import wait_until
+from unshard.dump.metadata import read_dump
 from unshard.errors import DumpError
 from unshard.model.position import Location, Position
+from unshard.source import exact_positions
+from unshard.source import snapshot as snapshot_module
 from unshard.source.exact_positions import ExactPositions
 from unshard.source.snapshot import ask, open_reader, snapshots_apart_from_xa
 from unshard.testing.mariadb_server import MariadbServer
@@ -120,6 +126,38 @@ def test_what_is_committed_before_the_waiting_one_is_copied(server: MariadbServe
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("consistency", ["auto", "none"])
+def test_a_copy_has_what_lies_before_its_begin(
+    server: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, consistency: str
+) -> None:
+    """What lies before it is not followed, so a snapshot that lacks a commit which waits then is of no use."""
+    server.run(*(f"INSERT INTO d.t VALUES ({number}, '')" for number in range(5)))
+    with held_commit(server, 1000):
+
+        def go_on() -> None:
+            server.run("SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+            wait_until(lambda: server.query("SELECT COUNT(*) FROM d.t")[0][0] == 6, "the row is visible")
+
+        started: list[Any] = []
+        begin_snapshot = snapshot_module.start_snapshot
+
+        def start(connection: Any) -> None:
+            started.append(connection)
+            if len(started) > 1:
+                go_on()
+            begin_snapshot(connection)
+
+        monkeypatch.setattr(snapshot_module, "start_snapshot", start)
+        monkeypatch.setattr(exact_positions, "sleep", lambda _: go_on())
+        result = dump_of(server, tmp_path, "d", consistency=consistency).run()
+    found = read_dump(tmp_path / "dump")
+    (name,) = result.tables
+    assert result.begin.position <= result.tables[name].position
+    ids = values_of(tmp_path / "dump", found.records[name])
+    assert len(ids) == rows_before(server, result.tables[name].position) == 6
+
+
+@pytest.mark.server
 def test_an_offset_of_the_file_before_is_not_believed(server: MariadbServer) -> None:
     """A new file begins while a commit waits: its offset in the old file is reported beside the new file's name."""
     fill(server)
@@ -170,6 +208,12 @@ def test_while_a_commit_waits_other_positions_are_refused(offset: int, events: R
     server = scripted(offset, lambda: events)
     with pytest.raises(DumpError, match="DUMP-015"):
         snapshots_apart_from_xa((server,), server, patience=0.02, grace=0)
+
+
+def test_later_servers_show_no_end_of_the_events_in_a_transaction() -> None:
+    later = [("b.000001", 40, "Gtid", 1, 45, "BEGIN GTID 0-1-2"), ("b.000001", 45, "Table_map", 1, 0, "")]
+    server = scripted(40, lambda: [*logged(10, 25, 40), *later])
+    assert snapshots_apart_from_xa((server,), server, patience=0.02)[0].position == Position("b.000001", 40)
 
 
 def test_a_known_position_is_not_looked_for_again() -> None:

@@ -21,7 +21,7 @@ from unshard.dump.read import read_rows
 from unshard.dump.true_defaults import with_true_defaults
 from unshard.dump.write import FileLimits, raw_names, remove_parts, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.structure import NO_SUCH_TABLE, read_table
@@ -43,7 +43,8 @@ class TableWork:
     """The tables that one Spark task dumps, one after another, into the run's folder.
 
     Those of a group have one snapshot; unless `together`, only if no DDL comes between. `where` is a condition on the
-    rows, "" for none. `readers` is how many connections read a table side by side.
+    rows, "" for none. `readers` is how many connections read a table side by side. No snapshot may lack what
+    lies before `begin`.
     """
 
     endpoint: Endpoint
@@ -52,6 +53,7 @@ class TableWork:
     groups: tuple[tuple[TableName, ...], ...]
     where: str
     limits: FileLimits
+    begin: Position
     together: bool = False
     readers: int = 1
 
@@ -62,7 +64,7 @@ def dump_tables(payload: bytes) -> bytes:
     Safe to run again and at the same time as another attempt: the first record of a table stays.
     """
     work: TableWork = pickle.loads(payload)
-    readers = _Readers(work.endpoint, work.readers)
+    readers = _Readers(work.endpoint, work.readers, work.begin)
     try:
         return enclose(lambda: sum(_dump_group(work, names, readers) for names in work.groups))
     finally:
@@ -110,8 +112,9 @@ def _again(error: Exception) -> bool:
 class _Readers:
     """The connections of a task, which are kept from table to table: a plain one and those for the snapshots."""
 
-    def __init__(self, endpoint: Endpoint, count: int) -> None:
+    def __init__(self, endpoint: Endpoint, count: int, begin: Position | None = None) -> None:
         self._endpoint = endpoint
+        self._begin = begin
         self._count = count
         self._open = ExitStack()
         self._all: tuple[Any, tuple[Any, ...], ExactPositions] | None = None
@@ -124,7 +127,7 @@ class _Readers:
             if self._all is None:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
                 bulks = [self._open.enter_context(reader(self._endpoint, text=False)) for _ in range(self._count)]
-                self._all = plain, tuple(bulks), ExactPositions()
+                self._all = plain, tuple(bulks), ExactPositions(self._begin)
             records = operation(*self._all)
             self._end_snapshots(self._all[1])
             return records

@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -215,11 +215,14 @@ class DumpUnit:
             header = self._with_tables(header, together)
             self._forget(header, together)
             self._dump_works([self._work(header, [sorted(together)], together=True)])
+        assert not _too_early(read_records(self._directory, header), header), "what lies before is not followed"
         return None if names is None else header
 
     def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
         """Dump the tables that have no record: large ones by several ranges, small ones several from a snapshot."""
-        done, sizes = read_records(self._directory, header), {table.name: table.size for table in listed}
+        sizes = {table.name: table.size for table in listed}
+        self._forget(header, _too_early(read_records(self._directory, header), header))
+        done = read_records(self._directory, header)
         families = {
             family
             for family in self._families(header)
@@ -266,7 +269,8 @@ class DumpUnit:
     ) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
         named = tuple(map(tuple, groups))
-        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, together, readers)
+        begin = header.begin.position
+        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, begin, together, readers)
 
     def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
@@ -357,6 +361,11 @@ class DumpUnit:
         if changed or first.location is None:
             raise DumpError("DUMP-001", Where(table=", ".join(map(str, sorted(changed)))))
         return replace(header, begin=first.location)
+
+
+def _too_early(records: Mapping[TableName, Record], header: DumpHeader) -> set[TableName]:
+    """Return the tables whose snapshot lacks what lies before the dump's begin; an earlier version took such ones."""
+    return {name for name, record in records.items() if record.location.position < header.begin.position}
 
 
 def _lost(error: SourceError) -> UnshardError:

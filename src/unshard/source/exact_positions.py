@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import MySQLdb
 
-from unshard.errors import SourceError
+from unshard.errors import DumpError, SourceError
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
@@ -42,6 +42,16 @@ FILE, OFFSET, XA_COMMITS = "binlog_snapshot_file", "binlog_snapshot_position", "
 _COMMITS, _WAITING = "binlog_commits", "rpl_semi_sync_master_wait_sessions"
 _NAMES = ", ".join(f"'{name}'" for name in (FILE, OFFSET, XA_COMMITS, _COMMITS, _WAITING))
 _STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ({_NAMES})"
+
+_SEMI_SYNC = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
+    ", ".join(
+        f"'Rpl_semi_sync_{side}_{name}'"
+        for side in ("master", "source")
+        for name in ("wait_sessions", "yes_tx", "no_tx")
+    )
+)
+PATIENCE_SECONDS = 20.0
+GRACE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +85,37 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def await_commits(connection: Any, patience: float = PATIENCE_SECONDS, grace: float = GRACE_SECONDS) -> None:
+    """Wait until all rows are visible that the log of a MySQL or MariaDB has now.
+
+    A commit that is written waits for a replica, with semi-synchronous replication, at most one group of commits after
+    another. So it is over where no commit waits, or where more have ended than were under way.
+    Raises DumpError DUMP-015 after `patience` seconds.
+    """
+    deadline = monotonic() + patience
+    waited_first, ended_first = waiting, ended = _acknowledged(connection)
+    while True:
+        sleep(grace)
+        before, (waiting, ended) = waiting, _acknowledged(connection)
+        if not (before or waiting) or ended - ended_first > waited_first + _GROUPS:
+            return
+        if monotonic() >= deadline:
+            raise DumpError("DUMP-015", values={"seconds": f"{patience:g}"})
+
+
+def _acknowledged(connection: Any) -> tuple[int, int]:
+    """Return how many commits wait for a replica, and how many have ceased to."""
+    status = {str(name).lower().rpartition("sync_")[2]: int(value) for name, value in rows(connection, _SEMI_SYNC)}
+    waiting = sum(count for name, count in status.items() if name.endswith("wait_sessions"))
+    return waiting, sum(status.values()) - waiting
+
+
 class ExactPositions:
     """What the connections of one task know of the positions of one server's log; begin anew for other connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Position | None = None) -> None:
+        """`begin`: a position that the log had before. Snapshots that lack what lies before it are of no use."""
+        self._begin = begin
         self._confirmed: tuple[Position, Location] | None = None
         self._seen: Position | None = None
         self._sure = False
@@ -91,7 +128,8 @@ class ExactPositions:
         """
         if self._confirmed is not None and self._confirmed[0] == position:
             return self._confirmed[1]
-        if self._ends_transaction(plain, position):
+        reaches = self._begin is None or position >= self._begin
+        if reaches and self._ends_transaction(plain, position):
             found = _location_at(plain, position)
         else:
             found = _quiet_location(plain, before, grace)
@@ -130,14 +168,17 @@ def _group(event: tuple[Any, ...]) -> str:
 
 
 def _events(plain: Any, after: Position, until: Position) -> list[tuple[Any, ...]]:
-    """Return the events from `after` on up to the offset of `until`, at most `_MOST_EVENTS`; none from a wrong one."""
+    """Return the events from `after` on up to the offset of `until`, at most `_MOST_EVENTS`; none from a wrong one.
+
+    Later servers show 0 as the end of an event inside of a transaction.
+    """
     try:
         found = rows(plain, f"SHOW BINLOG EVENTS IN '{after.file}' FROM {after.offset} LIMIT {_MOST_EVENTS}")
     except MySQLdb.Error as error:
         if ends_connection(error):
             raise
         return []
-    return [event for event in found if int(event[4]) <= until.offset]
+    return [event for event in found if int(event[1]) < until.offset]
 
 
 def _quiet_location(plain: Any, before: Moment, grace: float) -> Location | None:

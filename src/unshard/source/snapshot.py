@@ -22,13 +22,20 @@ from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
 from unshard.mysql.failures import lacks_user_locks
 from unshard.mysql.flavour import Flavour, current_location, flavour_of, identify, version_of
 from unshard.mysql.structure import IS_TABLE, NO_SUCH_TABLE
-from unshard.source.exact_positions import FILE, OFFSET, XA_COMMITS, ExactPositions, moment, read_status
+from unshard.source.exact_positions import (
+    FILE,
+    GRACE_SECONDS,
+    OFFSET,
+    PATIENCE_SECONDS,
+    XA_COMMITS,
+    ExactPositions,
+    moment,
+    read_status,
+)
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
 _LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
-_PATIENCE_SECONDS = 20.0
-_GRACE_SECONDS = 0.5
 _TURN = "unshard snapshot"
 """The name of the server's user lock (GET_LOCK) of which only one of Unshard's snapshots at a time has hold."""
 
@@ -109,8 +116,8 @@ def snapshots_apart_from_xa(
     snapshots: Sequence[Any],
     plain: Any,
     exact: ExactPositions | None = None,
-    patience: float = _PATIENCE_SECONDS,
-    grace: float = _GRACE_SECONDS,
+    patience: float = PATIENCE_SECONDS,
+    grace: float = GRACE_SECONDS,
 ) -> tuple[Location, int]:
     """Start a snapshot on MariaDB connections while no XA COMMIT is in progress, with an exact position.
 
