@@ -209,7 +209,7 @@ def _open_snapshot(
     found = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
     tables = [table if table is not None and _is_table(table) else None for table in found]
     for table in tables:
-        if table is not None and not _has_snapshots(table):
+        if table is not None and not has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(table.name)))
     tables = [with_true_defaults(bulks[0], table) if table is not None else None for table in tables]
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location, same
@@ -244,7 +244,7 @@ def _is_table(table: Table) -> bool:
     return table.create_sql.startswith("CREATE TABLE") and not _SEQUENCE.search(table.create_sql)
 
 
-def _has_snapshots(table: Table) -> bool:
+def has_snapshots(table: Table) -> bool:
     """Return whether the table still has an engine with snapshots: an ALTER or a RENAME may have changed that.
 
     The answer comes from the table's own statement: a list of tables opens all of them, and may wait for a DDL that

@@ -47,12 +47,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class TableChunk:
-    """A part of a table: the rows that satisfy `condition`, "" for all. Numbers count from 0 in key order."""
+    """A part of a table: the rows that satisfy `condition`, "" for all. Numbers count from 0 in key order.
+
+    `key` are the columns that `condition` names: it covers a row only while they are the same, and not NULL.
+    """
 
     table: TableName
     number: int
     condition: str = ""
     transactional: bool = True
+    key: tuple[Column, ...] = ()
 
 
 def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
@@ -161,9 +165,17 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
     lowers: list[tuple[str, ...] | None] = [None, *bounds]
     uppers: list[tuple[str, ...] | None] = [*bounds, None]
     return [
-        TableChunk(listed.name, number, _range(key, lower, upper), listed.transactional)
+        TableChunk(listed.name, number, _range(key, lower, upper), listed.transactional, tuple(key))
         for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True))
     ]
+
+
+def fits(chunk: TableChunk, table: Table) -> bool:
+    """Return whether a chunk is still right for the table as it is when it is read.
+
+    An ALTER or a RENAME after the plan may have changed that.
+    """
+    return not chunk.key or chunk.key == tuple(_range_columns(table))
 
 
 def _range_columns(table: Table) -> list[Column]:
