@@ -69,7 +69,7 @@ def test_a_table_without_snapshots_is_read_under_the_lock(
         source_server.run(f"CREATE TABLE {names[2]} (id INT PRIMARY KEY) ENGINE = MyISAM SELECT * FROM {name}")
     sql = change.format(*names)
     altered = Vanishing(FLUSH, lambda: source_server.run(sql)).before(monkeypatch, locked, "ask")
-    dump_chunk, written = locked._dump_chunk, []
+    dump_chunk, written = locked._dump_chunk, list[Any]()
 
     def dumped(work: Any, bulk: Any, structures: Any, chunk: Any) -> Any:
         if not written and chunk.transactional and chunk.table == name:

@@ -30,7 +30,10 @@ from unshard.dump.plan import Listed, list_tables, resolve
 from unshard.dump.settings import DumpSettings
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where, some_of
+from unshard.log import logger
 from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.mysql.grants import Grants
 from unshard.source.exact_positions import await_commits
 from unshard.source.snapshot import create_database_statement, locate, tells_positions
 from unshard.transform.source_rules import TableSelection
@@ -156,9 +159,16 @@ def begin(
     """
     location = locate(connection)
     tables = list_tables(connection, selection.takes())
-    consistency = resolve(settings.consistency, tables, tells_positions=tells_positions(connection))
+    tells = tells_positions(connection)
+    flushes = tells and Grants.read(line for (line,) in rows(connection, "SHOW GRANTS")).everywhere("RELOAD")
+    consistency = resolve(
+        settings.consistency, tables, tells_positions=tells, follows=settings.follows, flushes=flushes
+    )
     if consistency == "none":
         await_commits(connection)
+        if not settings.follows:
+            why = "no binlog is followed after the copy: a row that moves between two tables may be in both, or in none"
+            logger("dump", source=source).warning("the tables are of different moments", consistency="none", why=why)
     schemas = sorted({table.name.schema for table in tables})
     databases = {schema: create_database_statement(connection, schema) for schema in schemas}
     header = DumpHeader(

@@ -307,6 +307,11 @@ def read_dump(directory: Path) -> Dump:
     return Dump(directory, header, records)
 
 
+def too_early(records: Mapping[TableName, Record], header: DumpHeader) -> set[TableName]:
+    """Return the tables whose snapshot lacks what lies before the dump's begin; an earlier version took such ones."""
+    return {name for name, record in records.items() if record.location.position < header.begin.position}
+
+
 def new_run() -> str:
     """Return a random name for a new run."""
     return os.urandom(6).hex()

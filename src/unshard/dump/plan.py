@@ -78,11 +78,23 @@ def _listed(connection: Any, asked: str, values: Sequence[str] = ()) -> Iterator
             yield Listed(TableName(schema, table), engine.lower() == TRANSACTIONAL, int(count), int(size))
 
 
-def resolve(consistency: Consistency, tables: Sequence[Listed], *, tells_positions: bool) -> Resolved:
-    """Resolve `auto`: lock-free where a snapshot tells its position and every table is transactional."""
+def resolve(
+    consistency: Consistency,
+    tables: Sequence[Listed],
+    *,
+    tells_positions: bool,
+    follows: bool = True,
+    flushes: bool = False,
+) -> Resolved:
+    """Resolve `auto`: lock-free where a snapshot tells its position and every table is transactional.
+
+    Where the log is not followed afterwards (`follows`) all tables must be of one moment: under a lock, if the account
+    may take it (`flushes`), as one connection reads all tables of one snapshot.
+    """
     if consistency != "auto":
         return consistency
-    return "lock-free" if tells_positions and all(table.transactional for table in tables) else "flush"
+    lock_free = tells_positions and all(table.transactional for table in tables)
+    return "lock-free" if lock_free and (follows or not flushes) else "flush"
 
 
 def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:

@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from unshard.dump.metadata import (
     read_header,
     read_record,
     read_records,
+    too_early,
     write_header,
     write_record,
 )
@@ -215,13 +216,13 @@ class DumpUnit:
             header = self._with_tables(header, together)
             self._forget(header, together)
             self._dump_works([self._work(header, [sorted(together)], together=True)])
-        assert not _too_early(read_records(self._directory, header), header), "what lies before is not followed"
+        assert not too_early(read_records(self._directory, header), header), "what lies before is not followed"
         return None if names is None else header
 
     def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
         """Dump the tables that have no record: large ones by several ranges, small ones several from a snapshot."""
         sizes = {table.name: table.size for table in listed}
-        self._forget(header, _too_early(read_records(self._directory, header), header))
+        self._forget(header, too_early(read_records(self._directory, header), header))
         done = read_records(self._directory, header)
         families = {
             family
@@ -231,7 +232,8 @@ class DumpUnit:
         self._forget(header, done.keys() & frozenset().union(*families))
         apart = set(header.tables).difference(done, *families)
         readers = readers_of([table for table in listed if table.name in apart], self._settings.threads)
-        works = [self._work(header, [sorted(family)], together=True) for family in families]
+        most = 1 if self._settings.follows else self._settings.threads
+        works = [self._work(header, [sorted(family)], together=True, readers=most) for family in families]
         works += [self._work(header, [(name,)], readers=count) for name, count in readers.items()]
         others = sorted(apart.difference(readers))
         threads = max(1, self._settings.threads - sum(readers.values()))
@@ -239,7 +241,12 @@ class DumpUnit:
         self._dump_works(works + [self._work(header, snapshot_groups(names, sizes)) for names in dealt])
 
     def _families(self, header: DumpHeader) -> set[frozenset[TableName]]:
-        """Return the tables of the dump that cascading foreign keys connect, several at a time."""
+        """Return the tables that must have one snapshot, several at a time: those that cascading foreign keys connect.
+
+        All of them where no log is followed afterwards, which would bring them to one moment.
+        """
+        if not self._settings.follows:
+            return {frozenset(header.tables)} if len(header.tables) > 1 else set()
         try:
             with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
                 known = cascading_families(connection)
@@ -361,11 +368,6 @@ class DumpUnit:
         if changed or first.location is None:
             raise DumpError("DUMP-001", Where(table=", ".join(map(str, sorted(changed)))))
         return replace(header, begin=first.location)
-
-
-def _too_early(records: Mapping[TableName, Record], header: DumpHeader) -> set[TableName]:
-    """Return the tables whose snapshot lacks what lies before the dump's begin; an earlier version took such ones."""
-    return {name for name, record in records.items() if record.location.position < header.begin.position}
 
 
 def _lost(error: SourceError) -> UnshardError:

@@ -7,8 +7,9 @@ from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 DUMP: dict[str, CatalogueEntry] = {
     "DUMP-001": CatalogueEntry(
         "the set of tables changed while it was dumped",
-        "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE of an engine or a key, until the dump is done; the"
-        " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but another engine",
+        "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE of an engine or a key, until the dump is"
+        " done; the task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but another"
+        " engine",
         retryable=True,
     ),
     "DUMP-002": CatalogueEntry(
