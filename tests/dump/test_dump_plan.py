@@ -117,3 +117,9 @@ def test_auto_needs_no_lock_where_every_table_has_a_snapshot(mariadb: bool, tran
     tables = [Listed(TableName("s", "a"), True, 0, 0), Listed(TableName("s", "b"), transactional, 0, 0)]
     assert resolve("auto", tables, tells_positions=mariadb) == resolved
     assert resolve("none", tables, tells_positions=mariadb) == "none"
+
+
+@pytest.mark.parametrize(("flushes", "resolved"), [(True, "flush"), (False, "lock-free")])
+def test_a_copy_that_is_not_followed_is_under_a_lock_where_it_may_take_one(flushes: bool, resolved: str) -> None:
+    tables = [Listed(TableName("s", "a"), True, 0, 0)]
+    assert resolve("auto", tables, tells_positions=True, follows=False, flushes=flushes) == resolved

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.scripted_connection import ScriptedConnection, first_match, located
+from support.scripted_connection import ScriptedConnection, first_match, located, logged
 from unshard.dump import lock_free, plan, ranges
 from unshard.dump.metadata import read_dump
 from unshard.dump.plan import Listed, key_ranges, readers_of
@@ -94,6 +94,7 @@ def scripted(*offsets: int) -> ScriptedConnection:
         "START TRANS": lambda: [(left.pop(0) if len(left) > 1 else left[0],)],
         "SHOW GLOBAL": lambda: located(0, "b.000001", left[0]),
         "SHOW MASTER": lambda: [("b.000001", "40", "", "")],
+        "SHOW BINLOG": lambda: logged(10, 25, 40),
         "SELECT @@glo": lambda: [("0-1-7",)],
         "SELECT GET_LOCK": lambda: [(1,)],
     }

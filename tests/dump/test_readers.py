@@ -19,6 +19,7 @@ from unshard.dump.settings import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
+from unshard.source.exact_positions import ExactPositions
 from unshard.source.snapshot import ask, open_reader, tells_positions
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.transform.source_rules import TableSelection
@@ -57,7 +58,7 @@ def test_a_connection_that_is_lost_once_all_rows_are_read_is_replaced(source_ser
     readers = _Readers(source_server.endpoint, 2)
     used: list[Any] = []
 
-    def read(plain: Any, bulks: tuple[Any, ...]) -> tuple[Any, ...]:
+    def read(plain: Any, bulks: tuple[Any, ...], _: ExactPositions) -> tuple[Any, ...]:
         used.append(bulks)
         if len(used) == 1:
             source_server.run(f"KILL {bulks[1].thread_id()}")

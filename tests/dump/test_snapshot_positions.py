@@ -12,9 +12,10 @@ from collections.abc import Callable
 import MySQLdb
 import pytest
 
-from support.scripted_connection import Rows, ScriptedConnection, first_match, located
+from support.scripted_connection import Rows, ScriptedConnection, first_match, located, logged
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Position
+from unshard.source.exact_positions import ExactPositions
 from unshard.source.snapshot import ask, open_reader, snapshots_apart_from_xa
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -40,6 +41,7 @@ def scripted(*offsets: int, lock: int | None = 1) -> ScriptedConnection:
     answers: dict[str, Callable[[], Rows]] = {
         "SHOW GLOBAL": status,
         "SHOW MASTER": lambda: [("b.000001", "40", "", "")],
+        "SHOW BINLOG": lambda: logged(10, 25, 40),
         "SELECT @@glo": lambda: [("0-1-7",)],
         "SELECT GET_LOCK": get_lock,
     }
@@ -99,8 +101,9 @@ class Storm:
 
     def dump(self, _: int) -> None:
         snapshot, plain = (open_reader(self.server.endpoint, text=text) for text in (False, True))
+        exact = ExactPositions()
         while not self.ended.is_set():
-            position = snapshots_apart_from_xa((snapshot,), plain)[0].position
+            position = snapshots_apart_from_xa((snapshot,), plain, exact)[0].position
             ((total,),) = ask(snapshot, f"SELECT SUM(n) FROM {self.table}")
             ask(snapshot, "ROLLBACK")
             self.taken.append((position, int(total)))

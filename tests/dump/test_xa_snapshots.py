@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from support.scripted_connection import Rows, ScriptedConnection, first_match, located
+from support.scripted_connection import Rows, ScriptedConnection, first_match, located, logged
 from support.task_runs import TaskFiles, TaskRun
 from support.waiting import PATIENCE_SECONDS, wait_until
 from unshard.errors import DumpError
@@ -36,6 +36,7 @@ def scripted(commits: list[int], prepared: list[list[str]]) -> ScriptedConnectio
         "SHOW GLOBAL": lambda: located(_next(commits), "b.000001", 40),
         "XA RECOVER": lambda: [(1, 1, 0, xid) for xid in _next(prepared)],
         "SHOW MASTER": lambda: [("b.000001", "40", "", "")],
+        "SHOW BINLOG": lambda: logged(10, 25, 40),
         "SELECT @@glo": lambda: [("0-1-7",)],
         "SELECT GET_LOCK": lambda: [(1,)],
     }
@@ -115,7 +116,7 @@ def test_snapshots_hold_what_is_committed_before_their_position(source_server: M
     with committing(source_server, [table], 3, 0.004):
 
         def enough() -> bool:
-            position = snapshots_apart_from_xa((snapshot,), plain, PATIENCE_SECONDS, grace=0.02)[0].position
+            position = snapshots_apart_from_xa((snapshot,), plain, patience=PATIENCE_SECONDS, grace=0.02)[0].position
             taken.append((position, {int(key) for (key,) in ask(snapshot, f"SELECT id FROM {table}")}))
             return len(taken) >= SNAPSHOTS and count(plain, table) > 50
 

@@ -25,7 +25,7 @@ class ScriptedConnection:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def execute(self, statement: str) -> None:
+    def execute(self, statement: str, values: object = None) -> None:
         self.statements.append(statement)
         self.rows = self.answer(statement)
 
@@ -37,6 +37,16 @@ def located(commits: int, file: str, offset: int) -> Rows:
     """The status variables of a snapshot as MariaDB answers them; no binlog's without a file."""
     place: Rows = [("Binlog_snapshot_file", file), ("Binlog_snapshot_position", str(offset))]
     return [("Com_xa_commit", str(commits)), *(place if file else [])]
+
+
+def logged(*offsets: int) -> Rows:
+    """SHOW BINLOG EVENTS of transactions, each of them a group, that end at these offsets."""
+    begins = ("b.000001", 0, "Gtid", 1, 0, "BEGIN GTID 0-1-1 cid={}")
+    return [
+        event
+        for offset in offsets
+        for event in ((*begins[:4], offset - 1, begins[5].format(offset)), ("b.000001", 0, "Xid", 1, offset, "COMMIT"))
+    ]
 
 
 def first_match(statement: str, answers: dict[str, Callable[[], Rows]]) -> Rows:

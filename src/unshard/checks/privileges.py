@@ -42,7 +42,9 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
         yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
     mariadb = end.server.flavour is Flavour.MARIADB
     tells = mariadb and end.settings.get("binlog_optimize_thread_scheduling") not in ("OFF", "0")
-    consistency = resolve(source.config.dumper.consistency, source.listed, tells_positions=tells)
+    flushes = grants.everywhere("RELOAD") or (not mariadb and grants.everywhere("FLUSH_TABLES"))
+    wanted = source.config.dumper.consistency
+    consistency = resolve(wanted, source.listed, tells_positions=tells, follows=source.follows, flushes=flushes)
     on_schemas = ("SELECT", "LOCK TABLES") if consistency == "lock" else ("SELECT",)
     unread: dict[str, list[TableName]] = {}
     for name in source.tables:
@@ -51,7 +53,6 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
     for schema, names in sorted(unread.items()):
         told = f"to read {', '.join(map(str, names[:3]))}{' …' if len(names) > 3 else ''}"
         yield _lack("fail", end, ("SELECT",), schema_clause(schema, literal=end.literal), told, on_schemas)
-    flushes = grants.everywhere("RELOAD") or (not mariadb and grants.everywhere("FLUSH_TABLES"))
     if consistency == "flush" and not flushes:
         yield _lack("fail", end, ("RELOAD",), "*.*", "for FLUSH TABLES WITH READ LOCK (consistency auto or flush)")
     if consistency == "lock":

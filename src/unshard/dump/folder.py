@@ -30,7 +30,11 @@ from unshard.dump.plan import Listed, list_tables, resolve
 from unshard.dump.settings import DumpSettings
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where, some_of
+from unshard.log import logger
 from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.mysql.grants import Grants
+from unshard.source.exact_positions import await_commits
 from unshard.source.snapshot import create_database_statement, locate, tells_positions
 from unshard.transform.source_rules import TableSelection
 
@@ -147,15 +151,30 @@ def refuse_lacking(connection: Any, directory: Path, header: DumpHeader, selecti
 def begin(
     connection: Any, settings: DumpSettings, source: str, selection: TableSelection
 ) -> tuple[DumpHeader, tuple[Listed, ...]]:
-    """Write the header of a new dump. The location is read before the tables are listed, so that no table is missed."""
+    """Write the header of a new dump. The location is read before the tables are listed, so that no table is missed.
+
+    The location is the end of what is written; rows become visible later. A snapshot without a lock is taken again
+    until it has them, and a lock waits for them. For `none` they are awaited here: raises DumpError DUMP-015 if they
+    don't come.
+    """
     location = locate(connection)
     tables = list_tables(connection, selection.takes())
+    tells = tells_positions(connection)
+    flushes = tells and Grants.read(line for (line,) in rows(connection, "SHOW GRANTS")).everywhere("RELOAD")
+    consistency = resolve(
+        settings.consistency, tables, tells_positions=tells, follows=settings.follows, flushes=flushes
+    )
+    if consistency == "none":
+        await_commits(connection)
+        if not settings.follows:
+            why = "no binlog is followed after the copy: a row that moves between two tables may be in both, or in none"
+            logger("dump", source=source).warning("the tables are of different moments", consistency="none", why=why)
     schemas = sorted({table.name.schema for table in tables})
     databases = {schema: create_database_statement(connection, schema) for schema in schemas}
     header = DumpHeader(
         run=new_run(),
         source=source,
-        consistency=resolve(settings.consistency, tables, tells_positions=tells_positions(connection)),
+        consistency=consistency,
         settings=settings.fixed(),
         begin=location,
         tables=tuple(table.name for table in tables),

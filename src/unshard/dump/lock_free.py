@@ -21,11 +21,12 @@ from unshard.dump.read import read_rows
 from unshard.dump.true_defaults import with_true_defaults
 from unshard.dump.write import FileLimits, raw_names, remove_parts, write_files
 from unshard.errors import DumpError, UnshardError, Where, enclose
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.structure import NO_SUCH_TABLE, read_table
 from unshard.retry import retrying
+from unshard.source.exact_positions import ExactPositions
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshots_apart_from_xa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
@@ -42,7 +43,8 @@ class TableWork:
     """The tables that one Spark task dumps, one after another, into the run's folder.
 
     Those of a group have one snapshot; unless `together`, only if no DDL comes between. `where` is a condition on the
-    rows, "" for none. `readers` is how many connections read a table side by side.
+    rows, "" for none. `readers` is how many connections read a table side by side. No snapshot may lack what
+    lies before `begin`.
     """
 
     endpoint: Endpoint
@@ -51,6 +53,7 @@ class TableWork:
     groups: tuple[tuple[TableName, ...], ...]
     where: str
     limits: FileLimits
+    begin: Position
     together: bool = False
     readers: int = 1
 
@@ -61,7 +64,7 @@ def dump_tables(payload: bytes) -> bytes:
     Safe to run again and at the same time as another attempt: the first record of a table stays.
     """
     work: TableWork = pickle.loads(payload)
-    readers = _Readers(work.endpoint, work.readers)
+    readers = _Readers(work.endpoint, work.readers, work.begin)
     try:
         return enclose(lambda: sum(_dump_group(work, names, readers) for names in work.groups))
     finally:
@@ -109,19 +112,22 @@ def _again(error: Exception) -> bool:
 class _Readers:
     """The connections of a task, which are kept from table to table: a plain one and those for the snapshots."""
 
-    def __init__(self, endpoint: Endpoint, count: int) -> None:
+    def __init__(self, endpoint: Endpoint, count: int, begin: Position | None = None) -> None:
         self._endpoint = endpoint
+        self._begin = begin
         self._count = count
         self._open = ExitStack()
-        self._all: tuple[Any, tuple[Any, ...]] | None = None
+        self._all: tuple[Any, tuple[Any, ...], ExactPositions] | None = None
 
-    def with_all(self, operation: Callable[[Any, tuple[Any, ...]], tuple[Record, ...]]) -> tuple[Record, ...]:
-        """Return the result of `operation(plain, bulks)`. After any failure all are in doubt and are closed."""
+    def with_all(
+        self, operation: Callable[[Any, tuple[Any, ...], ExactPositions], tuple[Record, ...]]
+    ) -> tuple[Record, ...]:
+        """Return the result of `operation(plain, bulks, exact)`. After any failure all are in doubt and are closed."""
         try:
             if self._all is None:
                 plain = self._open.enter_context(reader(self._endpoint, text=True))
                 bulks = [self._open.enter_context(reader(self._endpoint, text=False)) for _ in range(self._count)]
-                self._all = plain, tuple(bulks)
+                self._all = plain, tuple(bulks), ExactPositions(self._begin)
             records = operation(*self._all)
             self._end_snapshots(self._all[1])
             return records
@@ -147,9 +153,14 @@ class _Readers:
 
 
 def _snapshot_tables(
-    work: TableWork, names: tuple[TableName, ...], plain: Any, bulks: tuple[Any, ...], wait: str = ""
+    work: TableWork,
+    names: tuple[TableName, ...],
+    plain: Any,
+    bulks: tuple[Any, ...],
+    exact: ExactPositions,
+    wait: str = "",
 ) -> tuple[Record, ...]:
-    tables, location, same = _open_snapshot(plain, bulks, names, wait)
+    tables, location, same = _open_snapshot(plain, bulks, names, wait, exact)
     records, parts = [], parts_folder(work.directory, work.run)
     for table in tables:
         if table.is_absent:
@@ -168,7 +179,11 @@ def _snapshot_tables(
 
 
 def _open_snapshot(
-    plain: Any, bulks: tuple[Any, ...], names: tuple[TableName, ...], wait: str = ""
+    plain: Any,
+    bulks: tuple[Any, ...],
+    names: tuple[TableName, ...],
+    wait: str = "",
+    exact: ExactPositions | None = None,
 ) -> tuple[list[Table], Location, int]:
     """Start a snapshot on `bulks`; return the tables' structures in it, its location, and how many of `bulks` have it.
 
@@ -178,13 +193,14 @@ def _open_snapshot(
     DDL that waits between the two lets them wait too, and they give up. A name without a table is returned as absent,
     which is a valid structure: the log has its DROP or RENAME. So is the name of a view or of a sequence, which a
     statement of the log may have named. `wait`: how long `plain` waits for a DDL, as `touch` takes it.
+    `exact`: what is known of the log from earlier snapshots of these connections.
 
     Raises DumpError DUMP-001 for a table that has no snapshots, DUMP-010 when a table was changed just now, DUMP-011
-    when XA transactions are committed all the time.
+    when XA transactions are committed all the time, DUMP-015 when no position was confirmed.
     """
     ask(plain, "START TRANSACTION")
     there = [_is_there(plain, name, wait) for name in names]
-    location, same = snapshots_apart_from_xa(bulks, plain)
+    location, same = snapshots_apart_from_xa(bulks, plain, exact)
     for bulk in bulks[:same]:
         for name, was_there in zip(names, there, strict=True):
             if _is_there(bulk, name, _DDL_WAIT) != was_there:
@@ -193,7 +209,7 @@ def _open_snapshot(
     found = [read_table(plain, name) if was_there else None for name, was_there in zip(names, there, strict=True)]
     tables = [table if table is not None and _is_table(table) else None for table in found]
     for table in tables:
-        if table is not None and not _has_snapshots(table):
+        if table is not None and not has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(table.name)))
     tables = [with_true_defaults(bulks[0], table) if table is not None else None for table in tables]
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location, same
@@ -228,7 +244,7 @@ def _is_table(table: Table) -> bool:
     return table.create_sql.startswith("CREATE TABLE") and not _SEQUENCE.search(table.create_sql)
 
 
-def _has_snapshots(table: Table) -> bool:
+def has_snapshots(table: Table) -> bool:
     """Return whether the table still has an engine with snapshots: an ALTER or a RENAME may have changed that.
 
     The answer comes from the table's own statement: a list of tables opens all of them, and may wait for a DDL that

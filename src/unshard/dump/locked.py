@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 import MySQLdb
 
-from unshard.dump.lock_free import reader, touch
+from unshard.dump.lock_free import has_snapshots, reader, touch
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
-from unshard.dump.plan import Resolved, TableChunk
+from unshard.dump.plan import Resolved, TableChunk, fits
 from unshard.dump.read import read_rows
 from unshard.dump.true_defaults import with_true_defaults
 from unshard.dump.write import FileLimits, raw_names, write_files
@@ -241,7 +241,14 @@ class _Structures:
 
 
 def _dump_chunk(work: ChunkWork, bulk: Any, structures: _Structures, chunk: TableChunk) -> ChunkFiles:
+    """Dump a chunk. Raises DumpError DUMP-001 where the table is not as it was when the dump was planned.
+
+    In a dump under a lock the table has been touched, so it is as it was under the lock. One without snapshots that was
+    planned as one with them would be read after the lock, and a range misses rows whose key may be NULL by now.
+    """
     table = structures.of(chunk.table)
+    if not fits(chunk, table) or (chunk.transactional and not has_snapshots(table)):
+        raise DumpError("DUMP-001", Where(table=str(chunk.table)))
     raw = raw_names(table, work.limits.format)
     batches = read_rows(bulk, table, (work.where, chunk.condition), raw=raw)
     files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)

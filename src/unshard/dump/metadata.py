@@ -100,7 +100,8 @@ class DumpHeader:
     Args:
         run: the name of the run's folder.
         settings: the settings that a resumed dump must have too.
-        begin: the binlog location at the begin; it is read before the tables are listed.
+        begin: the binlog location at the begin, which is read before the tables are listed. The copy of each table has
+            all that lies before it.
         databases: CREATE DATABASE by schema.
         rows_estimate: the rows of all tables by the server's statistics.
         started: UTC, as text.
@@ -131,8 +132,8 @@ class DumpHeader:
 class DumpResult:
     """The binlog locations of a dump. Events of a table at or before the table's own location are in the dump already.
 
-    `begin` is at or before every table's location: the binlog is read from there. `end` is set for `consistency: none`
-    only: up to it, events may be in the dump or not.
+    `begin` is at or before every table's location, as the dump takes no earlier snapshot. The binlog is read from
+    there. `end` is set for `consistency: none` only: up to it, events may be in the dump or not.
     """
 
     begin: Location
@@ -304,6 +305,11 @@ def read_dump(directory: Path) -> Dump:
     if missing:
         raise DumpError("DUMP-006", Where(header.source, str(min(missing)), file=str(directory)))
     return Dump(directory, header, records)
+
+
+def too_early(records: Mapping[TableName, Record], header: DumpHeader) -> set[TableName]:
+    """Return the tables whose snapshot lacks what lies before the dump's begin; an earlier version took such ones."""
+    return {name for name, record in records.items() if record.location.position < header.begin.position}
 
 
 def new_run() -> str:

@@ -47,12 +47,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class TableChunk:
-    """A part of a table: the rows that satisfy `condition`, "" for all. Numbers count from 0 in key order."""
+    """A part of a table: the rows that satisfy `condition`, "" for all. Numbers count from 0 in key order.
+
+    `key` are the columns that `condition` names: it covers a row only while they are the same, and not NULL.
+    """
 
     table: TableName
     number: int
     condition: str = ""
     transactional: bool = True
+    key: tuple[Column, ...] = ()
 
 
 def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
@@ -74,11 +78,23 @@ def _listed(connection: Any, asked: str, values: Sequence[str] = ()) -> Iterator
             yield Listed(TableName(schema, table), engine.lower() == TRANSACTIONAL, int(count), int(size))
 
 
-def resolve(consistency: Consistency, tables: Sequence[Listed], *, tells_positions: bool) -> Resolved:
-    """Resolve `auto`: lock-free where a snapshot tells its position and every table is transactional."""
+def resolve(
+    consistency: Consistency,
+    tables: Sequence[Listed],
+    *,
+    tells_positions: bool,
+    follows: bool = True,
+    flushes: bool = False,
+) -> Resolved:
+    """Resolve `auto`: lock-free where a snapshot tells its position and every table is transactional.
+
+    Where the log is not followed afterwards (`follows`) all tables must be of one moment: under a lock, if the account
+    may take it (`flushes`), as one connection reads all tables of one snapshot.
+    """
     if consistency != "auto":
         return consistency
-    return "lock-free" if tells_positions and all(table.transactional for table in tables) else "flush"
+    lock_free = tells_positions and all(table.transactional for table in tables)
+    return "lock-free" if lock_free and (follows or not flushes) else "flush"
 
 
 def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:
@@ -161,9 +177,17 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
     lowers: list[tuple[str, ...] | None] = [None, *bounds]
     uppers: list[tuple[str, ...] | None] = [*bounds, None]
     return [
-        TableChunk(listed.name, number, _range(key, lower, upper), listed.transactional)
+        TableChunk(listed.name, number, _range(key, lower, upper), listed.transactional, tuple(key))
         for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True))
     ]
+
+
+def fits(chunk: TableChunk, table: Table) -> bool:
+    """Return whether a chunk is still right for the table as it is when it is read.
+
+    An ALTER or a RENAME after the plan may have changed that.
+    """
+    return not chunk.key or chunk.key == tuple(_range_columns(table))
 
 
 def _range_columns(table: Table) -> list[Column]:

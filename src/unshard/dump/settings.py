@@ -25,6 +25,7 @@ class DumpSettings:
         statement_size: the size of an INSERT in an SQL file.
         where: a condition on the rows of all tables; "" for none.
         attempt: as in `SubtaskConfig`.
+        follows: the binlog is followed after the copy; if not, the copy must be of one moment by itself.
     """
 
     directory: Path
@@ -36,6 +37,7 @@ class DumpSettings:
     format: Format = "parquet"
     consistency: Consistency = "auto"
     attempt: str = ""
+    follows: bool = True
 
     @property
     def limits(self) -> FileLimits:

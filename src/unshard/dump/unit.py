@@ -31,6 +31,7 @@ from unshard.dump.metadata import (
     read_header,
     read_record,
     read_records,
+    too_early,
     write_header,
     write_record,
 )
@@ -215,11 +216,14 @@ class DumpUnit:
             header = self._with_tables(header, together)
             self._forget(header, together)
             self._dump_works([self._work(header, [sorted(together)], together=True)])
+        assert not too_early(read_records(self._directory, header), header), "what lies before is not followed"
         return None if names is None else header
 
     def _dump_missing(self, header: DumpHeader, listed: Sequence[Listed]) -> None:
         """Dump the tables that have no record: large ones by several ranges, small ones several from a snapshot."""
-        done, sizes = read_records(self._directory, header), {table.name: table.size for table in listed}
+        sizes = {table.name: table.size for table in listed}
+        self._forget(header, too_early(read_records(self._directory, header), header))
+        done = read_records(self._directory, header)
         families = {
             family
             for family in self._families(header)
@@ -228,7 +232,8 @@ class DumpUnit:
         self._forget(header, done.keys() & frozenset().union(*families))
         apart = set(header.tables).difference(done, *families)
         readers = readers_of([table for table in listed if table.name in apart], self._settings.threads)
-        works = [self._work(header, [sorted(family)], together=True) for family in families]
+        most = 1 if self._settings.follows else self._settings.threads
+        works = [self._work(header, [sorted(family)], together=True, readers=most) for family in families]
         works += [self._work(header, [(name,)], readers=count) for name, count in readers.items()]
         others = sorted(apart.difference(readers))
         threads = max(1, self._settings.threads - sum(readers.values()))
@@ -236,7 +241,12 @@ class DumpUnit:
         self._dump_works(works + [self._work(header, snapshot_groups(names, sizes)) for names in dealt])
 
     def _families(self, header: DumpHeader) -> set[frozenset[TableName]]:
-        """Return the tables of the dump that cascading foreign keys connect, several at a time."""
+        """Return the tables that must have one snapshot, several at a time: those that cascading foreign keys connect.
+
+        All of them where no log is followed afterwards, which would bring them to one moment.
+        """
+        if not self._settings.follows:
+            return {frozenset(header.tables)} if len(header.tables) > 1 else set()
         try:
             with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
                 known = cascading_families(connection)
@@ -266,7 +276,8 @@ class DumpUnit:
     ) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
         named = tuple(map(tuple, groups))
-        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, together, readers)
+        begin = header.begin.position
+        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, begin, together, readers)
 
     def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):

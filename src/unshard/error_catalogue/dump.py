@@ -7,8 +7,9 @@ from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 DUMP: dict[str, CatalogueEntry] = {
     "DUMP-001": CatalogueEntry(
         "the set of tables changed while it was dumped",
-        "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE … ENGINE, until the dump is done; the"
-        " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but the last",
+        "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE of an engine or a key, until the dump is"
+        " done; the task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but another"
+        " engine",
         retryable=True,
     ),
     "DUMP-002": CatalogueEntry(
@@ -59,5 +60,12 @@ DUMP: dict[str, CatalogueEntry] = {
         "the finished dump lacks tables that the task's rules select now: {tables}",
         "change `block-allow-list` (or `-B`, `-T`, `--filter` under `mydumpers:`) so that it does not select these"
         f" tables, as when the dump was made, and start again; or {ANEW}, which copies them too",
+    ),
+    "DUMP-015": CatalogueEntry(
+        "for {seconds} seconds a commit was under way that is in the source's binlog and not in its tables; a snapshot"
+        " without a lock needs a moment without",
+        "on the source, `SHOW STATUS LIKE 'Rpl_semi_sync_master_wait_sessions'` counts the commits that wait for a"
+        " replica: start the replica, or reduce `rpl_semi_sync_master_timeout`; the task tries again",
+        retryable=True,
     ),
 }

@@ -4,6 +4,7 @@
 |---|---|
 | `requirements` | the settings and privileges without which a binlog can't be followed |
 | `snapshot` | consistent snapshots, each with its binlog location |
+| `exact_positions` | confirmation of the positions that snapshots report |
 | `upstream` | the newest location of a binlog |
 | `position_at` | the first transaction at or after a point in time |
 | `local_time` | the conversion of a source's local times to UTC |

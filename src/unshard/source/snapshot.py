@@ -20,16 +20,22 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
 from unshard.mysql.failures import lacks_user_locks
-from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify, version_of
+from unshard.mysql.flavour import Flavour, current_location, flavour_of, identify, version_of
 from unshard.mysql.structure import IS_TABLE, NO_SUCH_TABLE
+from unshard.source.exact_positions import (
+    FILE,
+    GRACE_SECONDS,
+    OFFSET,
+    PATIENCE_SECONDS,
+    XA_COMMITS,
+    ExactPositions,
+    moment,
+    read_status,
+)
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
 _LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {IS_TABLE}"
-_XA_PATIENCE_SECONDS = 20.0
-_XA_GRACE_SECONDS = 0.5
-_FILE, _OFFSET, _XA_COMMITS = "binlog_snapshot_file", "binlog_snapshot_position", "com_xa_commit"
-_STATUS = f"SHOW GLOBAL STATUS WHERE Variable_name IN ('{_FILE}', '{_OFFSET}', '{_XA_COMMITS}')"
 _TURN = "unshard snapshot"
 """The name of the server's user lock (GET_LOCK) of which only one of Unshard's snapshots at a time has hold."""
 
@@ -109,10 +115,11 @@ def tells_positions(connection: Any) -> bool:
 def snapshots_apart_from_xa(
     snapshots: Sequence[Any],
     plain: Any,
-    patience: float = _XA_PATIENCE_SECONDS,
-    grace: float = _XA_GRACE_SECONDS,
+    exact: ExactPositions | None = None,
+    patience: float = PATIENCE_SECONDS,
+    grace: float = GRACE_SECONDS,
 ) -> tuple[Location, int]:
-    """Start a snapshot on MariaDB connections while no XA COMMIT is in progress.
+    """Start a snapshot on MariaDB connections while no XA COMMIT is in progress, with an exact position.
 
     Return its location, and how many of the connections have it, the first ones: all of them, whose snapshots have one
     position, or one where transactions are committed so often that their positions differed `_MOST_TRIES` times, or for
@@ -121,15 +128,20 @@ def snapshots_apart_from_xa(
     The server writes XA COMMIT to the binlog first and makes the rows visible afterwards, so a snapshot taken in
     between has a location after rows that it does not contain. Therefore no XA COMMIT may begin while the snapshot is
     taken (its counter does not change), and the XA transactions that were prepared before must still be prepared
-    `grace` seconds after it. Tries again for `patience` seconds. `plain` is another connection to the same server.
-    Raises DumpError DUMP-011 if the source is never that quiet, DUMP-013, SourceError SOURCE-020.
+    `grace` seconds after it. Tries again for `patience` seconds. `plain` is another connection to the same server,
+    `exact` what is known from earlier snapshots of these connections.
+    Raises DumpError DUMP-011 if the source is never that quiet, DUMP-013, DUMP-015 if no position was confirmed,
+    SourceError SOURCE-020.
     """
+    exact = exact if exact is not None else ExactPositions()
     begun_at = time.monotonic()
     deadline = begun_at + patience
     tries = 0
     while True:
+        confirmed = True
         with _turn(plain) as alone:
-            begun, prepared = _status(plain)[_XA_COMMITS], _prepared_xids(plain)
+            before = moment(plain)
+            prepared = _prepared_xids(plain)
             for one in snapshots:
                 start_snapshot(one)
             reads = [_read_position(one, _EQUAL_READS if alone else 2 * _EQUAL_READS) for one in snapshots]
@@ -140,14 +152,15 @@ def snapshots_apart_from_xa(
                 for one in snapshots[1:]:
                     ask(one, "ROLLBACK")
                 snapshots = snapshots[:1]
-        elif ended == begun:
-            location = _location_at(plain, position)
-            if prepared:
+        elif ended == before.xa_commits:
+            location = exact.confirm(plain, position, before, grace)
+            confirmed = location is not None
+            if prepared and confirmed:
                 time.sleep(grace)
-            if prepared <= _prepared_xids(plain):
+            if location is not None and prepared <= _prepared_xids(plain):
                 return location, len(snapshots)
         if time.monotonic() >= deadline:
-            raise DumpError("DUMP-011", values={"seconds": f"{patience:g}"})
+            raise DumpError("DUMP-011" if confirmed else "DUMP-015", values={"seconds": f"{patience:g}"})
 
 
 @contextmanager
@@ -170,11 +183,6 @@ def _turn(connection: Any) -> Iterator[bool]:
             ask(connection, f"SELECT RELEASE_LOCK('{_TURN}')")
 
 
-def _status(connection: Any) -> dict[str, str]:
-    """Return the status variables of a snapshot by name in lower case. The binlog's are absent without a binlog."""
-    return {name.lower(): value for name, value in ask(connection, _STATUS)}
-
-
 def _read_position(snapshot: Any, wanted: int) -> tuple[Position, str]:
     """Return the binlog position of a MariaDB connection's open snapshot, and the number of XA COMMITs begun by now.
 
@@ -186,13 +194,13 @@ def _read_position(snapshot: Any, wanted: int) -> tuple[Position, str]:
     """
     last, equal = ("", ""), 0
     for _ in range(_MOST_READS):
-        status = _status(snapshot)
-        found = status.get(_FILE, ""), status.get(_OFFSET, "")
+        status = read_status(snapshot)
+        found = status.get(FILE, ""), status.get(OFFSET, "")
         if not found[0]:
             raise SourceError("SOURCE-020")
         last, equal = found, equal + 1 if found == last else 1
         if equal == wanted:
-            return Position(found[0], int(found[1])), status[_XA_COMMITS]
+            return Position(found[0], int(found[1])), status[XA_COMMITS]
     raise DumpError("DUMP-013", values={"reads": _MOST_READS})
 
 
@@ -203,19 +211,6 @@ def _prepared_xids(connection: Any) -> Counter[tuple[str, ...]]:
     xids may look the same.
     """
     return Counter(tuple(row) for row in ask(connection, "XA RECOVER /*M!100303 FORMAT='SQL' */"))
-
-
-def _location_at(plain: Any, position: Position) -> Location:
-    """Return the location of a snapshot with this position.
-
-    BINLOG_GTID_POS reads the binlog file from its start, so it is used only if the binlog has grown since the
-    snapshot. While the binlog's end is still the snapshot's position, the server's current GTID set, read before the
-    end, is that of the snapshot.
-    """
-    executed = ask(plain, "SELECT @@global.gtid_binlog_pos")[0][0]
-    end = ask(plain, "SHOW MASTER STATUS")[0]
-    at_end = Position(end[0], int(end[1])) == position
-    return Location(position, executed if at_end else gtid_at(plain, position))
 
 
 def locate(connection: Any) -> Location:

@@ -224,6 +224,7 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
             format=settings.format,
             consistency=settings.consistency,
             attempt=config.attempt,
+            follows=config.mode == "all",
         ),
         TableSelection.of(config),
         work,
