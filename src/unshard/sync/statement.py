@@ -29,6 +29,7 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
+from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.item_fills import fills_of, refused_fills
 from unshard.sync.sharding.owner import intent_for, operator_for
 from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
@@ -207,13 +208,31 @@ class Statements:
         plan = StatementPlan.of(batch)
         if plan.operator is not None:
             store.used = {plan.operator: "; ".join(step.statement for step in plan.intent.steps)}
-        also, runs = self.sharded.again(plan, batch.begin) if self.sharded is not None else (None, True)
-        if runs:
-            self.run(plan, store, resumed=True)
-        waived = plan.group is not None and not runs and self._waived(plan.group, store)
-        if also is not nothing and not waived:
-            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
+        if plan.group is not None and self.sharded is not None:
+            self._finish_group(plan, plan.group, self.sharded.groups, store)
+            return
+        also = self.sharded.again(plan, batch.begin) if self.sharded is not None else None
+        self.run(plan, store, resumed=True)
+        self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
+
+    def _finish_group(
+        self, plan: StatementPlan, target: TableName, groups: ShardingGroups, store: CheckpointStore
+    ) -> None:
+        """Finish a sharding DDL that an earlier process left open; the group is resolved after all that may fail.
+
+        The DDL is not run where a human has given up its lock. Nor is it run where the source was taken out of the task
+        and has come back: another source has run the DDL or is to run it, and the group waits as before.
+        """
+        outcome = groups.outcome(groups.keeper.group(target))
+        if outcome is Outcome.EXECUTE:
+            self.run(plan, store, resumed=True)
+        elif outcome is not Outcome.SKIP:
+            self._close(plan, store, nothing)
+            return
+        if outcome is Outcome.EXECUTE or not self._waived(target, store):
+            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
+        self._close(plan, store, groups.resolve(groups.keeper.group(target), plan.end))
 
     def _operated(
         self, work: LoggedDdl, where: Where, operator: Operator, store: CheckpointStore, *, unlocked: bool
