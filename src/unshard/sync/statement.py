@@ -276,6 +276,7 @@ class Statements:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
             self._recall(shared.meets)
         changes, routed = store.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
+        changes = self._with_unread(found, changes)
         if shared.meets is not None:
             return _Ready(changes, None, shared, tuple(routed))
         statements = store.on_target(lambda c: in_targets_words(c, routed, rules))
@@ -285,6 +286,20 @@ class Statements:
         names = upstream_names(found)
         intent = store.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared)
+
+    def _with_unread(self, found: Sequence[AlterOperation], changes: Changes) -> Changes:
+        """Return the changes with the tables of dropped schemas whose structure was never read: they are dropped too.
+
+        The source may lack them by now; the task's other sources still count on them.
+        """
+        ends = (StatementKind.DROP_DATABASE, StatementKind.CREATE_DATABASE)
+        tracked = [piece.ddl for piece in found if piece.tracked and piece.ddl.kind in ends]
+        dropped = {ddl.schema for ddl in tracked if ddl.kind is StatementKind.DROP_DATABASE or ddl.or_replace}
+        if not dropped:
+            return changes
+        names = self.tables.names | (self.sharded.groups.names if self.sharded is not None else frozenset())
+        gone = (name for name in names if name.table and name.schema in dropped and self.rules.allows(name))
+        return {**dict.fromkeys(gone), **changes}
 
     def _recall(self, table: TableName | None) -> None:
         """Track a table again that was dropped while its changes waited, with the structure that it had."""
