@@ -19,11 +19,11 @@ from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
@@ -38,7 +38,7 @@ from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
-from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema
+from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing
@@ -71,7 +71,8 @@ class Statements:
     reader: StatementReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = StatementReader(self.source, self.traits, self.tables.tracker, self.rules, self.events)
+        tracker, was_there = self.tables.tracker, self.tables.was_there
+        self.reader = StatementReader(self.source, self.traits, tracker, self.rules, self.events, was_there)
 
     def tidy(self, connection: Any) -> None:
         """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
@@ -100,6 +101,8 @@ class Statements:
             wanted = self.reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
+            unsure = [piece.ddl for piece in wanted.found if self._is_unsure(piece.ddl, work.begin)]
+            refuse_unlike_read(unsure, ready.changes, self.tables.tracker.unknown)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
                 backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
@@ -369,6 +372,11 @@ class Statements:
             if ddl.kind is StatementKind.DROP_DATABASE:
                 store.on_target(partial(refuse_shared_schema, ddl=ddl, names=self.tables.names, rules=self.rules))
             refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
+
+    def _is_unsure(self, ddl: Ddl, begin: Position) -> bool:
+        """Return whether it can't be known if the statement has made its table."""
+        creates = ddl.kind is StatementKind.CREATE_TABLE and ddl.if_not_exists
+        return creates and self.tables.was_there(ddl.tables[0], begin) is None
 
     def _is_merged(self, target: TableName) -> bool:
         """Return whether more than one source table, of any source, is routed to that target table."""
