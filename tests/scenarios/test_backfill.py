@@ -179,6 +179,47 @@ def test_a_source_whose_row_events_lack_columns(shards: Shards, spark: SparkSess
         shards.sources["s2"].run("SET GLOBAL binlog_row_image = FULL")
 
 
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        pytest.param("ddl-backfill-rows", "ALTER TABLE {} DROP COLUMN made", id="who runs it"),
+        pytest.param("ddl-backfill-rows:3", "ALTER TABLE {} DROP COLUMN made", id="another"),
+        pytest.param("ddl-backfill-rows:3", "DROP TABLE {}", id="another, table", marks=pytest.mark.scenarios),
+    ],
+)
+def test_values_that_are_gone_before_they_are_brought_again(place: str, change: str, shards: Shards,
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    """What stops the source tells why at each start, and a human's word for it lets it go on without the values."""
+    shards.keys = {"shard-drop": "ignore"}
+    task = str(shards.files().task_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+    for table in (0, 1):
+        alter_at(shards, "s1", table, ADD, 1_500_000_000 + table)
+    with TaskRun(shards.files(), spark):
+        wait_until(lambda: shards.owner() == "s1", "s1 is to run it")
+    for table in (0, 1):
+        alter_at(shards, "s2", table, ADD, 1_500_000_002 + table)
+    assert ends_at(place, shards.files(), spark, monkeypatch)
+    dead = "s2" if place.endswith(":3") else "s1"
+    dropped = [table for table in (0, 1) if "COLUMN" in change or table == 1]
+    for table in dropped:
+        shards.run(dead, change.format(shards.at(table)))
+    for _ in range(2):
+        error = stopped(shards, spark)
+        assert (error.code, error.where.source) == ("SHARD-036", dead)
+        assert "dropped since" in str(error) or "no such table any more" in str(error)
+    ctl("binlog", "skip", task, "-s", dead)
+    other = "s1" if dead == "s2" else "s2"
+    with TaskRun(shards.files(), spark) as run:
+        wait_until(lambda: shards.items(other, 0) == shards.items(other, 1) == 0, "the other one has passed it")
+        if "COLUMN" in change:
+            for table in (0, 1):
+                shards.run(other, change.format(shards.at(table)))
+        shards.wait_in_step(run)
+    assert "COLUMN" not in change or shards.merged_rows() == shards.expected()
+
+
 @pytest.mark.parametrize("case", ["dropped", "event filter", "expression filter"])
 def test_values_that_the_rows_of_the_source_do_not_tell(case: str, shards: Shards, spark: SparkSession) -> None:
     pattern = {"schema-pattern": f"{shards.name}_s", "table-pattern": "t_*"}

@@ -106,6 +106,15 @@ SYNC: dict[str, CatalogueEntry] = {
         "start the task in mode `all`, or create the target table so that its structure can be taken over; if the name "
         "is not that of a table (a sequence that was dropped since), keep it out by block-allow-list, and start again",
     ),
+    "SYNC-081": CatalogueEntry(
+        "the statement makes this table if it is not there, and whether it was can't be told any more: nothing of the"
+        " table has come before. Made here, its columns are {made}. Taken over from the target, they are {there}. Read"
+        " by the wrong ones, rows would arrive with other values",
+        "find out whether the source had the table before this statement. If it had, give the structure of that time,"
+        " `unshard ctl binlog-schema update {task_file} DB TABLE --from-target -s SOURCE.yaml` or with a FILE of its"
+        " CREATE TABLE in place of `--from-target`. If the statement made it, give the statement itself,"
+        ' `unshard ctl binlog replace {task_file} -s {source_id} "CREATE TABLE ..."`. Then start again',
+    ),
     "SYNC-010": CatalogueEntry(
         "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"
     ),

@@ -19,16 +19,17 @@ from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import StatementKind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
+from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.sync.sharding.item_fills import fills_of, refused_fills
 from unshard.sync.sharding.owner import intent_for, operator_for
 from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
@@ -37,7 +38,7 @@ from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
-from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema
+from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing
@@ -70,7 +71,8 @@ class Statements:
     reader: StatementReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = StatementReader(self.source, self.traits, self.tables.tracker, self.rules, self.events)
+        tracker, was_there = self.tables.tracker, self.tables.was_there
+        self.reader = StatementReader(self.source, self.traits, tracker, self.rules, self.events, was_there)
 
     def tidy(self, connection: Any) -> None:
         """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
@@ -99,6 +101,8 @@ class Statements:
             wanted = self.reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
+            unsure = [piece.ddl for piece in wanted.found if self._is_unsure(piece.ddl, work.begin)]
+            refuse_unlike_read(unsure, ready.changes, self.tables.tracker.unknown)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
                 backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
@@ -207,13 +211,31 @@ class Statements:
         plan = StatementPlan.of(batch)
         if plan.operator is not None:
             store.used = {plan.operator: "; ".join(step.statement for step in plan.intent.steps)}
-        also, runs = self.sharded.again(plan, batch.begin) if self.sharded is not None else (None, True)
-        if runs:
-            self.run(plan, store, resumed=True)
-        waived = plan.group is not None and not runs and self._waived(plan.group, store)
-        if also is not nothing and not waived:
-            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
+        if plan.group is not None and self.sharded is not None:
+            self._finish_group(plan, plan.group, self.sharded.groups, store)
+            return
+        also = self.sharded.again(plan, batch.begin) if self.sharded is not None else None
+        self.run(plan, store, resumed=True)
+        self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
+
+    def _finish_group(
+        self, plan: StatementPlan, target: TableName, groups: ShardingGroups, store: CheckpointStore
+    ) -> None:
+        """Finish a sharding DDL that an earlier process left open; the group is resolved after all that may fail.
+
+        The DDL is not run where a human has given up its lock. Nor is it run where the source was taken out of the task
+        and has come back: another source has run the DDL or is to run it, and the group waits as before.
+        """
+        outcome = groups.outcome(groups.keeper.group(target))
+        if outcome is Outcome.EXECUTE:
+            self.run(plan, store, resumed=True)
+        elif outcome is not Outcome.SKIP:
+            self._close(plan, store, nothing)
+            return
+        if outcome is Outcome.EXECUTE or not self._waived(target, store):
+            self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
+        self._close(plan, store, groups.resolve(groups.keeper.group(target), plan.end))
 
     def _operated(
         self, work: LoggedDdl, where: Where, operator: Operator, store: CheckpointStore, *, unlocked: bool
@@ -257,6 +279,7 @@ class Statements:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
             self._recall(shared.meets)
         changes, routed = store.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
+        changes = self._with_unread(found, changes)
         if shared.meets is not None:
             return _Ready(changes, None, shared, tuple(routed))
         statements = store.on_target(lambda c: in_targets_words(c, routed, rules))
@@ -266,6 +289,20 @@ class Statements:
         names = upstream_names(found)
         intent = store.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared)
+
+    def _with_unread(self, found: Sequence[AlterOperation], changes: Changes) -> Changes:
+        """Return the changes with the tables of dropped schemas whose structure was never read: they are dropped too.
+
+        The source may lack them by now; the task's other sources still count on them.
+        """
+        ends = (StatementKind.DROP_DATABASE, StatementKind.CREATE_DATABASE)
+        tracked = [piece.ddl for piece in found if piece.tracked and piece.ddl.kind in ends]
+        dropped = {ddl.schema for ddl in tracked if ddl.kind is StatementKind.DROP_DATABASE or ddl.or_replace}
+        if not dropped:
+            return changes
+        names = self.tables.names | (self.sharded.groups.names if self.sharded is not None else frozenset())
+        gone = (name for name in names if name.table and name.schema in dropped and self.rules.allows(name))
+        return {**dict.fromkeys(gone), **changes}
 
     def _recall(self, table: TableName | None) -> None:
         """Track a table again that was dropped while its changes waited, with the structure that it had."""
@@ -335,6 +372,11 @@ class Statements:
             if ddl.kind is StatementKind.DROP_DATABASE:
                 store.on_target(partial(refuse_shared_schema, ddl=ddl, names=self.tables.names, rules=self.rules))
             refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
+
+    def _is_unsure(self, ddl: Ddl, begin: Position) -> bool:
+        """Return whether it can't be known if the statement has made its table."""
+        creates = ddl.kind is StatementKind.CREATE_TABLE and ddl.if_not_exists
+        return creates and self.tables.was_there(ddl.tables[0], begin) is None
 
     def _is_merged(self, target: TableName) -> bool:
         """Return whether more than one source table, of any source, is routed to that target table."""

@@ -314,9 +314,11 @@ def _sync(
     upstream = upstream_tables(source)
     peers = config.peers or (name,)
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
+    traits, lazy = read_traits(source), config.mode == "incremental"
     tables = TrackedTables(name, tracker, rules, upstream)
-    target_table = targets.get if config.mode == "incremental" else None
-    check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
+    if lazy and traits.logs_creates:
+        tables.listing = lambda: (upstream_tables(source), answer_of(source, locate).position)
+    check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
     check_filters(filters, allow.allows, source, name, now=fresh and config.start is None)
     shape = BatchShape(
@@ -333,7 +335,7 @@ def _sync(
         tables.find(table) is None and answer_of(source, lambda connection: is_sequence(connection, table))
     )
     backfiller = Backfiller(source, table_rules)
-    statements = Statements(name, read_traits(source), tables, rules, ownership, backfiller, events)
+    statements = Statements(name, traits, tables, rules, ownership, backfiller, events)
     groups: ShardingGroups | None = None
     if config.optimistic:
         ends = store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers
@@ -344,10 +346,9 @@ def _sync(
         groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
     kind = cache(lambda: store.on_target(partial(target_kind, from_mysql=not statements.traits.mariadb)))
-    stops_at_values = config.json_values == "stop"
+    stops_at_values, clamps = config.json_values == "stop", config.time_values == "clamp"
     if stops_at_values:
         table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
-    clamps = config.time_values == "clamp"
     if clamps:
         table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
     coarse_keys = None

@@ -33,6 +33,7 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             explicit_defaults=bool(explicit) and explicit[0][1] == "ON",  # servers without it have the implied defaults
             logs_defaults=logs_explicit_defaults(server.version),
             inline_references=tuple(server.version) >= ((10, 5) if mariadb else (9,)),
+            logs_creates=not mariadb or tuple(server.version) < (10, 11),
             keeps_name=partial(_keeps_name, endpoint),
         )
 

@@ -38,7 +38,6 @@ from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
-from unshard.shard.lock_keeper import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.shard.shown_text import letters_as_shown
 from unshard.sync.checkpoint.store import Also, nothing
@@ -206,24 +205,13 @@ class ShardedStatements:
             self._refuse_unlike_target(table, begin.position)
         return self.groups.put(*groups.values(), left=passing.left)
 
-    def again(self, plan: StatementPlan, begin: Position) -> tuple[Also, bool]:
-        """Close an open statement batch in a later process.
-
-        Returns what writes the groups, and whether the statement is run first. A sharding DDL is not run where a human
-        has given up its lock. Nor is it run where the source was taken out of the task and has come back: another
-        source has run the DDL or is to run it, and the group waits as before.
-        """
-        groups = self.groups
-        if plan.group is not None:
-            outcome = groups.outcome(groups.keeper.group(plan.group))
-            passes = outcome in (Outcome.EXECUTE, Outcome.SKIP)
-            also = groups.resolve(groups.keeper.group(plan.group), plan.end) if passes else nothing
-            return also, outcome is Outcome.EXECUTE
+    def again(self, plan: StatementPlan, begin: Position) -> Also:
+        """Update groups and members for a statement that an earlier process left open. Raises as `pass_by`."""
         passing = plan.passing
         if passing is None:  # planned without `shard-mode`
-            made = frozenset(plan.changes.keys() - groups.names)
+            made = frozenset(plan.changes.keys() - self.groups.names)
             passing = Passing(Location(begin), plan.end, plan.changes, made=made)
-        return self.pass_by(passing) or nothing, True
+        return self.pass_by(passing) or nothing
 
     def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
         """Return the structure of a table about to be dropped or renamed, if changes of its group wait; else None."""

@@ -37,6 +37,7 @@ class SourceTraits:
         logs_defaults: a MariaDB that records it in each event where it is on.
         default_zone: the time zone of a session that sets none.
         inline_references: it makes a foreign key of REFERENCES in a column's definition.
+        logs_creates: it logs a CREATE TABLE IF NOT EXISTS also where the table is there, and nothing is done.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
     """
@@ -49,6 +50,7 @@ class SourceTraits:
     logs_defaults: bool = True
     default_zone: str = ""
     inline_references: bool = True
+    logs_creates: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
 
 
@@ -95,13 +97,17 @@ class RoutedStatement:
 
 @dataclass(frozen=True, slots=True)
 class StatementReader:
-    """The reader of one source's statements, which filters, routes and splits them. It changes nothing."""
+    """The reader of one source's statements, which filters, routes and splits them. It changes nothing.
+
+    `was_there`: as `TrackedTables.was_there`.
+    """
 
     source: str
     traits: SourceTraits
     tracker: SchemaTracker
     rules: StatementRules
     events: EventFilter
+    was_there: Callable[[TableName, Position], bool | None] = lambda name, place: False
 
     def given(self, text: str, work: LoggedDdl, where: Where) -> tuple[AlterOperation, ...]:
         """Return the operations of an operator's statement, in the logged statement's session.
@@ -118,11 +124,18 @@ class StatementReader:
         if (
             isinstance(parsed, Skipped)
             or parsed.kind in (StatementKind.TEMPORARY_TABLE, StatementKind.TABLE_FILES)
-            or self.tracker.without_effect(parsed)
+            or self._without_effect(parsed, work.begin)
         ):
             return RoutedStatement()
         found = pieces(parsed, rules, self.tracker.get)
         return RoutedStatement(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+
+    def _without_effect(self, parsed: Ddl, place: Position) -> bool:
+        """Return whether the statement did nothing upstream; a CREATE TABLE IF NOT EXISTS is logged all the same."""
+        if self.tracker.without_effect(parsed):
+            return True
+        creates = parsed.kind is StatementKind.CREATE_TABLE and parsed.if_not_exists
+        return creates and self.was_there(parsed.tables[0], place) is True
 
     def made(self, work: LoggedDdl, where: Where) -> TableName | None:
         """Return the followed table that the statement creates; None where it creates none or can't be read."""
@@ -173,7 +186,7 @@ class StatementReader:
         online = self.rules.online.changes(parsed, self.rules.allows)
         if unlocked:
             self._refuse_during_dump(parsed, where)
-        if self.tracker.without_effect(parsed):
+        if self._without_effect(parsed, work.begin):
             return RoutedStatement()
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
         found = pieces(parsed, rules, self.tracker.get)

@@ -1,19 +1,20 @@
-"""Statements that are refused without `shard-mode`, because they would change tables of other sources too.
+"""Statements that are refused.
 
-They are DDL of merged tables, and DROP of a schema that others share. With `shard-mode`,
-`sync/sharding/statements.py` decides.
+Without `shard-mode` they are DDL of merged tables, and DROP of a schema that others share, because they would change
+tables of other sources too. With `shard-mode`, `sync/sharding/statements.py` decides. In any mode, they are a CREATE
+TABLE IF NOT EXISTS that may have had an effect or not, where rows would be read differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from unshard.ddl.pieces import StatementRules
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import SyncError
-from unshard.model.table import TableName
+from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
@@ -52,3 +53,32 @@ def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName]
         place = replace(ddl.context.where, table=ddl.schema)
         cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
         raise SyncError("SYNC-074", place, cause=cause, values={"schema": ddl.schema, "target": target})
+
+
+def refuse_unlike_read(
+    creates: Iterable[Ddl], made: Mapping[TableName, Table | None], unread: Callable[[TableName], Table | None]
+) -> None:
+    """Raise SyncError SYNC-081 for a table that has one structure if its CREATE made it, and another one if not.
+
+    `creates` are statements of which it is unknown whether they had an effect; `made` has the structures after them,
+    `unread` returns the one that a table was taken to have before. A table without the latter is new.
+    """
+    for ddl in creates:
+        name = ddl.tables[0]
+        new, old = made.get(name), unread(name)
+        if new is None or old is None or _read_as(new) == _read_as(old):
+            continue
+        texts = [
+            ", ".join(f"{c.name} {c.definition} {c.charset or ''}".strip() for c in one.columns) for one in (new, old)
+        ]
+        values = {"made": texts[0], "there": texts[1]}
+        raise SyncError("SYNC-081", replace(ddl.context.where, table=str(name)), ddl.text[:500], values)
+
+
+def _read_as(table: Table) -> tuple[object, ...]:
+    """Return all of a structure that decides how row events of the table are read, and which rows they are of."""
+    columns = [
+        (c.name.lower(), c.type, c.unsigned, c.charset, c.length, c.precision, c.scale, c.fsp, c.members, c.generated)
+        for c in table.columns
+    ]
+    return columns, sorted(index.columns for index in table.unique_keys)

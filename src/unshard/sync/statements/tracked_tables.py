@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from unshard.ddl.pieces import StatementRules
@@ -23,6 +23,8 @@ class TrackedTables:
             table before this source has read its own.
         after: the positions of tables' own snapshots that lie after the checkpoint.
         absent: the names for which such a snapshot had no table.
+        listing: where structures are read when they are first needed, reads anew which tables the source has, and then
+            the end of its log; None where each table of which the tracker has no structure is a new one.
     """
 
     source: str
@@ -31,9 +33,11 @@ class TrackedTables:
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()
+    listing: Callable[[], tuple[frozenset[TableName], Position]] | None = None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
+    _listed: Position | None = None
 
     def __post_init__(self) -> None:
         self._names |= self.upstream
@@ -44,6 +48,8 @@ class TrackedTables:
         DM's rows have only the location of a table. A table with a later location gets the target's structure; the
         others are dropped.
         """
+        if self.listing is not None:
+            self.upstream, self._listed = self.listing()
         tables = {name: state.table for name, state in checkpoint.tables.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
         self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
@@ -75,6 +81,15 @@ class TrackedTables:
         if found is not None and not known:
             self._record({name: found})
         return found
+
+    def was_there(self, name: TableName, place: Position) -> bool | None:
+        """Return whether the source had a table before `place`, of which the tracker has no structure; None: unknown.
+
+        It is unknown before the place in the log from which on the known names are those of the source.
+        """
+        if self._listed is None:
+            return False
+        return name in self._names if place >= self._listed else None
 
     def later_snapshot(self, name: TableName, place: Position) -> Location | None:
         """Return the location of the table's own snapshot if that lies after `place`; else None."""
