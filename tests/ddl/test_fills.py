@@ -84,3 +84,15 @@ def test_ignore_is_taken_out() -> None:
     assert without("alter online ignore table `ignore` add b int") == "alter online table `ignore` add b int"
     for same in ("ALTER TABLE t ADD UNIQUE `IGNORE` (a)", "CREATE UNIQUE INDEX i ON t (a)"):
         assert without(same) == same
+
+
+def test_a_tool_copies_a_column_that_is_dropped_and_added_by_its_name() -> None:
+    before, after = (
+        {"`all`.`t`": create(*BEFORE, "`c` int(11)")},
+        {"`all`.`t`": create(*BEFORE, "`c` bigint(20) DEFAULT 7")},
+    )
+    text = "ALTER TABLE `all`.`t` DROP COLUMN c, ADD COLUMN C BIGINT DEFAULT 7"
+    for by_tool, unlike in ((False, ()), (True, ("c",))):
+        context = Context(by_tool=by_tool)
+        step = Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, context)
+        assert filled_unlike_upstream(step) == filled_by_the_run(step) == unlike

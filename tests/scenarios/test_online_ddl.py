@@ -183,3 +183,19 @@ def test_rules_of_ones_own_and_none_at_all(
         run.catch_up()
     assert_equal([(source_server, name)], (files.target, name))
     assert sorted(tables_of(files.target, schema)) == [("_u_new",), ("t",)]
+
+
+def test_a_column_that_pt_drops_and_adds_keeps_its_values(
+    begin: Begin, source_server: MariadbServer, target_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    """The tool copies each column that both tables have by its name."""
+    change = "ADD COLUMN added VARCHAR(10) NOT NULL DEFAULT 'new', MODIFY v BIGINT"
+    files = begin()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        before = PT_BEFORE.replace(change, "DROP COLUMN v, ADD COLUMN v BIGINT NOT NULL DEFAULT 7")
+        source_server.run(f"USE {schema}", *told(before, schema), *told(PT_BEHIND, schema))
+        run.catch_up()
+    name = TableName(schema, "t")
+    assert source_server.query(f"SELECT v FROM {name}") == [(10,)]
+    assert_equal([(source_server, name)], (target_server, name))

@@ -7,6 +7,7 @@ The last column tells whether a run on the target, with `SET TIMESTAMP` to the e
 | no DEFAULT, a constant, an expression over other columns | the same in every run | yes |
 | DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the statement, which differs between shards | yes |
 | such a DEFAULT, added by an online-DDL tool | the time at which the tool copied the row | no |
+| any, in place of a column of that name, added by an online-DDL tool | those that the tool copied by name | no |
 | DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | unpredictable | no |
 | AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
 """
@@ -48,8 +49,11 @@ _PARTITIONS = re.compile(r"\bPARTITION BY\b.*", re.DOTALL | re.IGNORECASE)
 
 def filled_by_the_run(step: Step) -> tuple[str, ...]:
     """Return the columns that the step adds and fills with values that another run would not give again. Pure."""
-    words = _OF_THE_RUN | _OF_THE_EVENT
-    return tuple(name for name, line in _added(step).items() if _is_numbered(line) or _computes_with(line, words))
+    words, kept = _OF_THE_RUN | _OF_THE_EVENT, _kept_by_tool(step)
+    added = _added(step).items()
+    return tuple(
+        name for name, line in added if _is_numbered(line) or _computes_with(line, words) or name.lower() in kept
+    )
 
 
 def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
@@ -58,7 +62,8 @@ def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
     AUTO_INCREMENT columns are not among them.
     """
     words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
-    return tuple(name for name, line in _added(step).items() if _computes_with(line, words))
+    kept = _kept_by_tool(step)
+    return tuple(name for name, line in _added(step).items() if _computes_with(line, words) or name.lower() in kept)
 
 
 def numbered(step: Step) -> tuple[str, str] | None:
@@ -120,6 +125,14 @@ def _added(step: Step) -> dict[str, str]:
         if not (conditional and name in had):
             named.add(name)
     return {name: line for name, line in after.items() if name.lower() in named}
+
+
+def _kept_by_tool(step: Step) -> frozenset[str]:
+    """Return the columns, in lower case, whose values pt-online-schema-change copies by name into its new table.
+
+    A column of an old name that the statement drops and adds anew keeps the old values in that way.
+    """
+    return frozenset(map(str.lower, _columns(step, step.before))) if step.context.by_tool else frozenset()
 
 
 def _parts(step: Step) -> list[list[Token]]:
