@@ -274,10 +274,9 @@ class DumpUnit:
     def _work(
         self, header: DumpHeader, groups: Sequence[Sequence[TableName]], *, together: bool = False, readers: int = 1
     ) -> TableWork:
-        where, limits = self._settings.where, self._settings.limits
-        named = tuple(map(tuple, groups))
-        begin = header.begin.position
-        return TableWork(self._endpoint, self._directory, header.run, named, where, limits, begin, together, readers)
+        where, limits, named = self._settings.where, self._settings.limits, tuple(map(tuple, groups))
+        dump = self._endpoint, self._directory, header.run
+        return TableWork(*dump, named, where, limits, header.begin.position, together, readers)
 
     def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):

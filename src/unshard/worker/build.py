@@ -351,9 +351,7 @@ def _sync(
         table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
     if clamps:
         table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
-    coarse_keys = None
-    if not config.leaves_out("tidb_collations", "target_keys"):
-        coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
+    coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
     return SyncUnit(
         source=name,
         store=store,
@@ -365,7 +363,7 @@ def _sync(
             slots,
             settings.on_missing_row,
             len(config.peers) == 1,
-            coarse_keys=coarse_keys,
+            coarse_keys=None if config.leaves_out("tidb_collations", "target_keys") else coarse_keys,
             alterations=ToldAlterations(name, targets.get, kind, converts=not stops_at_values, clamps=clamps),
             limited=config.target.max_connections > 0,
         ),
