@@ -102,6 +102,20 @@ def snapshot(
 
 
 @pytest.mark.server
+def test_statements_in_other_character_sets_lie_before_the_position(server: MariadbServer) -> None:
+    """The server shows their bytes as they are."""
+    connection = server.connection()
+    with connection.cursor() as cursor:
+        for number in range(4):
+            cursor.execute(b"INSERT INTO d.t VALUES (%d, _latin1'\xe9\x97')" % number)
+        cursor.execute(b"SET NAMES latin1")
+        cursor.execute(b"CREATE TABLE d.u (a INT COMMENT '\xe9\x97')")
+    connection.close()
+    location, found = snapshot(server)
+    assert (location.position, found) == (end_of(server), [4])
+
+
+@pytest.mark.server
 def test_a_commit_that_began_a_new_file_is_awaited(server: MariadbServer) -> None:
     """Its events lie before the head of the new file, and the snapshot reports that head."""
     fill(server)

@@ -172,13 +172,28 @@ def _events(plain: Any, after: Position, until: Position) -> list[tuple[Any, ...
 
     Later servers show 0 as the end of an event inside of a transaction.
     """
+    statement = f"SHOW BINLOG EVENTS IN '{after.file}' FROM {after.offset} LIMIT {_MOST_EVENTS}"
     try:
-        found = rows(plain, f"SHOW BINLOG EVENTS IN '{after.file}' FROM {after.offset} LIMIT {_MOST_EVENTS}")
+        try:
+            found = rows(plain, statement)
+        except UnicodeDecodeError:  # the last column has texts of statements as they are in the log
+            found = _undecoded(plain, statement)
     except MySQLdb.Error as error:
         if ends_connection(error):
             raise
         return []
     return [event for event in found if int(event[1]) < until.offset]
+
+
+def _undecoded(plain: Any, statement: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement with columns in several character sets, read as Latin-1."""
+    converter, plain.converter = plain.converter, {}
+    try:
+        plain.query(statement)
+        found = plain.store_result().fetch_row(0)
+    finally:
+        plain.converter = converter
+    return [tuple(value.decode("latin-1") if value is not None else "" for value in row) for row in found]
 
 
 def _quiet_location(plain: Any, before: Moment, grace: float) -> Location | None:
