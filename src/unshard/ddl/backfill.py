@@ -56,13 +56,14 @@ def filled_by_the_run(step: Step) -> tuple[str, ...]:
     )
 
 
-def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
+def filled_unlike_upstream(step: Step, upstream: Table | None = None) -> tuple[str, ...]:
     """Return the columns that the step adds and fills with other values than the source has. Pure.
 
-    AUTO_INCREMENT columns are not among them.
+    AUTO_INCREMENT columns are not among them. `upstream`: the source's table before the whole statement, of which the
+    step may be a part.
     """
     words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
-    kept = _kept_by_tool(step)
+    kept = _kept_by_tool(step, upstream)
     return tuple(name for name, line in _added(step).items() if _computes_with(line, words) or name.lower() in kept)
 
 
@@ -127,12 +128,15 @@ def _added(step: Step) -> dict[str, str]:
     return {name: line for name, line in after.items() if name.lower() in named}
 
 
-def _kept_by_tool(step: Step) -> frozenset[str]:
+def _kept_by_tool(step: Step, upstream: Table | None = None) -> frozenset[str]:
     """Return the columns, in lower case, whose values pt-online-schema-change copies by name into its new table.
 
     A column of an old name that the statement drops and adds anew keeps the old values in that way.
     """
-    return frozenset(map(str.lower, _columns(step, step.before))) if step.context.by_tool else frozenset()
+    if not step.context.by_tool:
+        return frozenset()
+    own = [column.name for column in upstream.columns] if upstream is not None else []
+    return frozenset(name.lower() for name in (*own, *_columns(step, step.before)))
 
 
 def _parts(step: Step) -> list[list[Token]]:

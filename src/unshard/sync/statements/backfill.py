@@ -286,7 +286,7 @@ def unlike_fills(
 
     First those that get a computed default, then the one that gets numbers.
     """
-    computed = filled_unlike_upstream(step)
+    computed = filled_unlike_upstream(step, upstream)
     if computed and not has_rows(connection, target):
         computed = ()
     if (found := numbered(step)) is None:
