@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from support.followed_ddl import Followed
-from support.time_zones import load_zone
+from support.time_zones import load_zone, server_of, server_that_knows
 from unshard.errors import DdlError
 from unshard.mysql.connection import rows
 from unshard.testing.mariadb_server import MariadbServer
@@ -20,17 +20,14 @@ FILL = "INSERT INTO {table} (id, at) VALUES (1, '2024-01-15 11:00:00'), (2, '202
 
 @pytest.fixture(scope="module")
 def berlin() -> Iterator[MariadbServer]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", BERLIN)
-        with MariadbServer() as server:
-            yield server
+    with server_of(BERLIN) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def knowing() -> Iterator[MariadbServer]:
     """A target that knows the names of time zones."""
-    with MariadbServer() as server:
-        load_zone(server, BERLIN)
+    with server_that_knows(BERLIN) as server:
         yield server
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun
-from support.time_zones import load_zone
+from support.time_zones import server_of, server_that_knows
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -23,17 +23,14 @@ WINTER, SUMMER = "'2024-01-15 11:00:00'", "'2024-07-15 10:00:00'"
 
 @pytest.fixture(scope="module")
 def berlin() -> Iterator[MariadbServer]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", BERLIN)
-        with MariadbServer() as server:
-            yield server
+    with server_of(BERLIN) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def knowing() -> Iterator[MariadbServer]:
     """A target that knows the name of the zone."""
-    with MariadbServer() as server:
-        load_zone(server, BERLIN)
+    with server_that_knows(BERLIN) as server:
         yield server
 
 

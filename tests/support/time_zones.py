@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import pytest
+
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 
 _HOUR = 3600
 _END = 2_145_916_800
 """2038"""
+
+
+@contextmanager
+def server_of(host_zone: str) -> Iterator[MariadbServer]:
+    """A server whose host has this time zone, until the end of the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", host_zone)
+        with MariadbServer() as server:
+            yield server
+
+
+@contextmanager
+def server_that_knows(zone: str) -> Iterator[MariadbServer]:
+    """A server with the name of this time zone, until the end of the block."""
+    with MariadbServer() as server:
+        load_zone(server, zone)
+        yield server
 
 
 def load_zone(server: ThrowawayServer, name: str) -> None:

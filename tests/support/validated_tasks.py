@@ -25,6 +25,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.validation import load_state, load_table_statuses, pending_size
 from unshard.target.validation_errors import ErrorState, RowError, load_errors
 from unshard.testing.throwaway_server import ThrowawayServer
+from unshard.validation.validator import Validator
 
 QUICK = {"mode": "full", "validate-interval": "300ms", "check-interval": "100ms"}
 
@@ -43,15 +44,18 @@ def validated(
     return TaskFiles(folder, f"task_{schema}", sources, target, (schema,), own, instance).write()
 
 
+def validators_of(run: TaskRun) -> list[Validator]:
+    """The validators of a run, one a source. Made before the run begins."""
+    found = [subtask.validation for subtask in run.crew.subtasks]
+    return [one.built for one in found if one is not None and one.built is not None]
+
+
 class HeldLooks:
     """The validators of a run look at nothing within the context. Made before the run begins."""
 
     def __init__(self, run: TaskRun) -> None:
         self._lock = Lock()
-        for subtask in run.crew.subtasks:
-            assert subtask.validation is not None
-            assert subtask.validation.built is not None
-            validator = subtask.validation.built
+        for validator in validators_of(run):
             validator.run = self._gated(validator.run)
 
     def _gated(self, run: Callable[..., list[bytes]]) -> Callable[..., list[bytes]]:

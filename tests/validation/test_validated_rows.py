@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskRun
-from support.validated_tasks import HeldLooks, ValidationRecords, validated
+from support.validated_tasks import HeldLooks, ValidationRecords, validated, validators_of
 from support.waiting import wait_until
 from unshard.compare.executor.changed import look_first
 from unshard.compare.executor.look import look_again
@@ -47,10 +47,7 @@ def test_many_small_batches_are_looked_at_together(
         run.reach("sync")
         run.catch_up()
         records.settled()
-        (subtask,) = run.crew.subtasks
-        assert subtask.validation is not None
-        assert subtask.validation.built is not None
-        validator = subtask.validation.built
+        (validator,) = validators_of(run)
         own_run = validator.run
 
         def counted(payloads: Sequence[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
@@ -176,10 +173,7 @@ def test_batches_applied_before_the_validators_first_round_are_judged(
         records.settled()
     source_server.run(f"UPDATE {stocked}.t SET v = 7 WHERE id = 1")
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.validation is not None
-    assert subtask.validation.built is not None
-    validator, released = subtask.validation.built, Event()
+    (validator,), released = validators_of(run), Event()
     own_side = validator.side
 
     def side() -> SourceSide:
@@ -212,10 +206,7 @@ def test_a_row_that_differs_is_found_after_its_table_was_locked(
     files = validated(tmp_path, stocked, {"s1": source_server}, target_server)
     records = ValidationRecords(files)
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.validation is not None
-    assert subtask.validation.built is not None
-    validator = subtask.validation.built
+    (validator,) = validators_of(run)
     own_run, spoilt, locked = validator.run, Event(), Event()
     server = source_server if side == "source" else target_server
     with closing(server.connection()) as locker:

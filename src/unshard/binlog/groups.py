@@ -30,9 +30,10 @@ def _codes(*kinds: str) -> frozenset[int]:
     return frozenset(code for code, event in BY_CODE.items() if event.kind in kinds)
 
 
-_BEGINS = _codes("mariadb_gtid", "mysql_gtid", "tagged_gtid", "anonymous_gtid")
-_BOUNDS = _BEGINS | _codes("rotate", "stop")
-_XID, _QUERY = 16, 2
+BEGINS = _codes("mariadb_gtid", "mysql_gtid", "tagged_gtid", "anonymous_gtid")
+"""Codes of the events that begin a group: each has the group's GTID, or stands for none."""
+_BOUNDS = BEGINS | _codes("rotate", "stop")
+XID, QUERY = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def group_around(data: Data, offset: int, *, size: int, checksum: bool, first: i
         if at > offset:
             break
         if code in _BOUNDS:
-            start = at if code in _BEGINS else None
+            start = at if code in BEGINS else None
     if start is None:
         return None
     end = _end(data, start, size, checksum)
@@ -63,13 +64,13 @@ def group_around(data: Data, offset: int, *, size: int, checksum: bool, first: i
 
 def gtid_before(data: Data, offset: int, *, checksum: bool) -> str:
     """Return the GTID of the group in which the event before `offset` is; "" where there is none."""
-    start = max((at for at, code, _ in _events(data, FIRST_OFFSET, offset) if code in _BEGINS), default=None)
+    start = max((at for at, code, _ in _events(data, FIRST_OFFSET, offset) if code in BEGINS), default=None)
     return _gtid(data, start, checksum) if start is not None else ""
 
 
 def next_group(data: Data, offset: int, *, size: int) -> int | None:
     """Return where the first group at or after `offset`, an event's begin, begins."""
-    return next((at for at, code, _ in _events(data, offset, size) if code in _BEGINS), None)
+    return next((at for at, code, _ in _events(data, offset, size) if code in BEGINS), None)
 
 
 def _events(data: Data, start: int, size: int) -> Iterator[tuple[int, int, int]]:
@@ -90,7 +91,7 @@ def _end(data: Data, start: int, size: int, checksum: bool) -> int | None:
             return at
         if end > size:
             return None
-        if code == _XID or (code == _QUERY and _ends(data[at + HEADER_LENGTH : end - CHECKSUM_LENGTH * checksum])):
+        if code == XID or (code == QUERY and _ends(data[at + HEADER_LENGTH : end - CHECKSUM_LENGTH * checksum])):
             return end
     return None
 

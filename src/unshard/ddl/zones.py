@@ -17,6 +17,7 @@ from unshard.ddl.cursor import tokens_of
 from unshard.errors import DdlError
 from unshard.mysql.connection import rows
 from unshard.schema.lex import Token, TokenKind
+from unshard.source.system_zone import offset_text
 
 _OFFSET = re.compile(r"[+-]\d{1,2}:\d\d")
 _UTC = frozenset({"UTC", "ETC/UTC", "GMT", "ETC/GMT"})
@@ -74,5 +75,4 @@ def _offset(zone: str, timestamp: float) -> str:
         return ""
     if offset is None or offset % timedelta(minutes=1):
         return ""
-    minutes = round(offset / timedelta(minutes=1))
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    return offset_text(round(offset.total_seconds()))

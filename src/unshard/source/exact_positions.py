@@ -111,7 +111,7 @@ def _acknowledged(connection: Any) -> tuple[int, int]:
 
 
 class ExactPositions:
-    """What the connections of one task know of the positions of one server's log; begin anew for other connections."""
+    """The positions of one server's log that snapshots of one task have confirmed. Other connections begin anew."""
 
     def __init__(self, begin: Position | None = None) -> None:
         """`begin`: a position that the log had before. Snapshots that lack what lies before it are of no use."""

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from unshard.binlog.groups import BEGINS, QUERY, XID
 from unshard.binlog.headers import CHECKSUM_LENGTH
 from unshard.binlog.query import Damaged, read_query
 from unshard.binlog.query_kind import QueryKind, classify
@@ -19,9 +20,6 @@ from unshard.mysql.flavour import Server, binary_logs, current_location
 from unshard.source.replica import Idle, ReplicaEvents, ReplicaStream
 from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest
 
-_GTIDS = frozenset({33, 34, 42, 162})
-"""GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
-_QUERY, _XID = 2, 16
 _HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length
 _IDLE_SECONDS = 1.0
 
@@ -38,12 +36,12 @@ class _Groups:
     inside: bool = False
 
     def begins(self, kind: int, body: memoryview) -> bool:
-        if kind in _GTIDS:
+        if kind in BEGINS:
             self.numbered = True
             return True
-        if kind == _XID:
+        if kind == XID:
             self.inside = False
-        if kind != _QUERY or self.numbered:
+        if kind != QUERY or self.numbered:
             return False
         try:
             query = classify(read_query(bytes(body)).sql)

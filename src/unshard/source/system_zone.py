@@ -22,7 +22,7 @@ _MOMENTS = range(_DAY, 2_145_916_800, 10 * _DAY)
 No zone has changed its offset there and back within ten days.
 """
 _REGIONS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Indian", "Atlantic")
-"""Of several names of one zone, a usual one: a region's first name in the alphabet. Other names are old ones."""
+"""Regions by preference. A zone with several names gets the first one of the first region; other names are old."""
 
 
 def system_zone(connection: Any) -> str:
@@ -35,7 +35,7 @@ def system_zone(connection: Any) -> str:
     try:
         found = _offsets(connection, _MOMENTS)
         if len(set(found.values())) == 1:
-            return _written(next(iter(found.values())))
+            return offset_text(next(iter(found.values())))
         for name in sorted(available_timezones(), key=_place):
             zone = ZoneInfo(name)
             if _has(zone, found) and _has(zone, _offsets(connection, list(_changes(zone)))):
@@ -79,6 +79,7 @@ def _offset(zone: ZoneInfo, at: int) -> int:
     return round(offset.total_seconds())
 
 
-def _written(seconds: int) -> str:
+def offset_text(seconds: int) -> str:
+    """Return an offset as servers write it (`+02:00`), without what is left of a minute."""
     sign, minutes = "-" if seconds < 0 else "+", abs(seconds) // 60
     return f"{sign}{minutes // 60:02}:{minutes % 60:02}"
