@@ -9,9 +9,10 @@
 | `daemon` | the process from which Spark forks its Python workers |
 | `folders` | whether executors see the folders of this machine |
 | `survey` | how many tasks the executors run at a time, and whether they have the same versions |
+| `job_data` | the data that a job's tasks have in common, which ends with the job |
 | `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
 | `batches` | a batch as one job, with either exchange; a small one in this process |
 | `batch_tasks` | the tasks of a batch, in worker processes |
-| `worker_process` | functions that every task calls in its worker process: barrier, counters, less garbage collection |
+| `worker_process` | what tasks call in their worker process: data of the job, barrier, counters, fewer collections |
 | `binlog` | binlog files as a Spark data source |
 """

@@ -25,9 +25,10 @@ from unshard.model.change import ENCODED_SCHEMA, LOG_ORDER
 from unshard.retry import given_up_by
 from unshard.spark.batch_tasks import MARK, CarryingAttempt, apply_partition, decode_range, run_attempt
 from unshard.spark.folders import sees
+from unshard.spark.job_data import job_data
 from unshard.spark.jobs import Task, bring_home, failure, run_tasks, tagged
 from unshard.spark.lazy import LazySession
-from unshard.spark.worker_process import counted, settle
+from unshard.spark.worker_process import JobData, counted, settle
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.batch.row_counts import LedgerReport, add_up, applied_chunks
 from unshard.sync.batch.shipped_log import carried
@@ -133,7 +134,23 @@ def _joined(before: LedgerReport | None, report: LedgerReport) -> LedgerReport:
 
 
 def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
+    try:
+        with job_data(spark, plan) as data:
+            found = _exchanged(spark, data, len(plan.ranges), plan.shape.partitions)
+    except Exception as error:
+        known = _MARKED.search(str(error))
+        if known is not None:
+            raise error_from_dict(json.loads(known[1])) from error
+        raise failure(spark, "batch", error) from error
+    bring_home(found.column("events").to_pylist())
+    return [pickle.loads(report) for report in found.column("report").to_pylist()]
+
+
+def _exchanged(spark: SparkSession, data: JobData, ranges: int, partitions: int) -> pa.Table:
+    """Run the job of a shuffled batch, whose plan is in `data`. Return the report and the counts of each partition."""
+
     def before(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        plan = data.read()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from decode_range(plan, number)
@@ -142,24 +159,15 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
         # Spark declares every field nullable
         received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
         changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by(LOG_ORDER).combine_chunks()
-        report = apply_partition(plan, changes)
+        report = apply_partition(data.read(), changes)
         columns = [pa.array([pickle.dumps(report)], pa.binary()), pa.array([counted()], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
         settle()
 
-    pieces = len(plan.ranges)
-    try:
-        frame = (
-            spark.range(0, pieces, 1, pieces)
-            .mapInArrow(before, _ENCODED)
-            .repartitionById(plan.shape.partitions, "part")
-            .mapInArrow(after, _REPORT)
-        )
-        found = frame.toArrow()
-    except Exception as error:
-        known = _MARKED.search(str(error))
-        if known is not None:
-            raise error_from_dict(json.loads(known[1])) from error
-        raise failure(spark, "batch", error) from error
-    bring_home(found.column("events").to_pylist())
-    return [pickle.loads(report) for report in found.column("report").to_pylist()]
+    return (
+        spark.range(0, ranges, 1, ranges)
+        .mapInArrow(before, _ENCODED)
+        .repartitionById(partitions, "part")
+        .mapInArrow(after, _REPORT)
+        .toArrow()
+    )

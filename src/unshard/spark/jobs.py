@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from unshard.errors import EngineError
 from unshard.metrics.events import EVENTS
-from unshard.spark.worker_process import counted, settle
+from unshard.spark.job_data import job_data
+from unshard.spark.worker_process import JobData, counted, settle
 
 _LOST = re.compile(
     r"UNAVAILABLE|INVALID_HANDLE\.|SESSION_(?:CLOSED|CHANGED|NOT_FOUND)"
@@ -108,7 +109,7 @@ def interrupt(spark: SparkSession, tag: str) -> None:
 
 Task = Callable[[bytes], bytes]
 WAVE = 256
-"""The most payloads of one job, because they are sent in the job's closure."""
+"""The most payloads of one job, because all of them are sent to each of its tasks."""
 
 BARRIER_ATTEMPTS = 3
 _LOST_BARRIER = "Could not recover from a failed barrier"
@@ -140,28 +141,9 @@ def run_tasks(
 def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, barriers: int) -> list[bytes]:
     """Run one job; a barrier stage, if `barriers` is the number of attempts that are left."""
     count, barrier = len(payloads), barriers > 0
-    plain = not barrier and _has_own_context(spark)
-
-    def one(number: int) -> tuple[int, bytes, bytes]:
-        return number, task(payloads[number]), counted()
-
-    def numbered(number: int, _: Iterable[int]) -> Iterator[tuple[int, bytes, bytes]]:
-        yield one(number)
-        settle()
-
-    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in map(one, batch.column(0).to_pylist()):
-                yield pa.RecordBatch.from_pylist([dict(zip(_RESULT.names, row, strict=True))], _RESULT)
-        settle()
-
     try:
-        if plain:
-            context = spark.sparkContext
-            found = context.parallelize(range(count), count).mapPartitionsWithIndex(numbered).collect()
-        else:
-            frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT_SQL, barrier=barrier)
-            found = [tuple(row.values()) for row in frame.toArrow().to_pylist()]
+        with job_data(spark, (task, payloads)) as data:
+            found = _collected(spark, data, count, barrier=barrier)
     except Exception as error:
         if barriers > 1 and _lost_a_process(str(error)) and lives(spark):
             return _run_wave(spark, payloads, task, barriers - 1)
@@ -169,6 +151,26 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, barrie
     bring_home(events for _, _, events in found)
     by_number = {number: result for number, result, _ in found}
     return [by_number[number] for number in range(count)]
+
+
+def _collected(spark: SparkSession, data: JobData, count: int, *, barrier: bool) -> list[tuple[int, bytes, bytes]]:
+    """Run a job of `count` tasks. Return the number of each, its result and its counts, in any order."""
+
+    def numbered(number: int, _: Iterable[int]) -> Iterator[tuple[int, bytes, bytes]]:
+        task, payloads = data.read()
+        yield number, task(payloads[number]), counted()
+        settle()
+
+    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for row in numbered(number, ()):
+                    yield pa.RecordBatch.from_pylist([dict(zip(_RESULT.names, row, strict=True))], _RESULT)
+
+    if not barrier and _has_own_context(spark):
+        return list(spark.sparkContext.parallelize(range(count), count).mapPartitionsWithIndex(numbered).collect())
+    frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT_SQL, barrier=barrier)
+    return [tuple(row.values()) for row in frame.toArrow().to_pylist()]
 
 
 def _lost_a_process(text: str) -> bool:

@@ -1,14 +1,30 @@
-"""Functions that every Spark task calls in its Python worker process: a barrier, counters, less garbage collection."""
+"""What Spark tasks call in their worker process: data of the job, a barrier, counters, less garbage collection."""
 
 from __future__ import annotations
 
 import gc
 import pickle
 import sys
+from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
 
 _settled: set[int] = set()
 """In a worker process: the numbers of loaded modules at which `settle` has already run."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobData:
+    """The data that all tasks of a job have in common, pickled; a broadcast of that, where it is large."""
+
+    pickled: bytes | Broadcast[bytes]
+
+    def read(self) -> Any:
+        """Return the data; called once in a task."""
+        return pickle.loads(self.pickled if isinstance(self.pickled, bytes) else self.pickled.value)
 
 
 def load(payload: bytes) -> bytes:
