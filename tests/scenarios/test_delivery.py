@@ -16,6 +16,9 @@ from unshard.dump.metadata import read_header
 from unshard.errors import SyncError, UnshardError
 from unshard.model.position import Position
 from unshard.model.table import TableName
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.planning import planner as planning
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
@@ -60,6 +63,40 @@ def places(files: TaskFiles) -> tuple[Position, Position | None]:
         f" FROM `{files.meta}`.`{files.name}_syncer_checkpoint` WHERE is_global AND id = 's1'"
     )
     return Position(name, offset), Position(exit_name, exit_offset) if exit_name else None
+
+
+def test_no_batch_is_shuffled(
+    table: TableName,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where Spark loses the rows of a shuffle it attempts the stage again, and a task's attempts count from 0.
+
+    A task would not know that an earlier attempt has applied some of its changes.
+    """
+    monkeypatch.setattr(planning, "SHUFFLE_SLOTS", 1)
+    monkeypatch.setattr(planning, "SHUFFLE_BYTES", 0)
+    for server in (source_server, target_server):
+        server.run(f"ALTER TABLE {table} DROP KEY u")
+    run = TaskRun(files_of(source_server, target_server, table, tmp_path, newest(source_server)), spark)
+    ran: list[BatchPlan] = []
+    sync = run.sync_unit()
+    run_batch = sync.run_batch
+
+    def seen(plan: BatchPlan) -> list[LedgerReport]:
+        ran.append(plan)
+        return run_batch(plan)
+
+    sync.run_batch = seen
+    with run:
+        run.catch_up()
+        source_server.run(f"UPDATE {table} SET v = 'd'", f"INSERT INTO {table} VALUES (7, 70, 'g')")
+        run.catch_up()
+    assert [plan.shuffled for plan in ran] == [False] * len(ran) != []
+    assert_equal([(source_server, table)], (target_server, table))
 
 
 def test_an_error_leaves_an_exit_point_and_safe_mode_ends_there(

@@ -52,6 +52,14 @@ def test_nothing_is_shuffled_into_a_target_that_limits_connections(monkeypatch: 
     assert not planned(table_plan(1), 32 << 20, monkeypatch, planner=planner).shuffled
 
 
+def test_nothing_is_shuffled_without_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark attempts a stage behind a shuffle again, and its tasks count their attempts anew."""
+    planner = replace(PLANNER, exactly_once=False)
+    plan = planned(table_plan(1), 32 << 20, monkeypatch, planner=planner)
+    assert not plan.shuffled
+    assert plan.shares == 9
+
+
 def test_one_task_applies_the_slices_of_tied_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planned(table_plan(1), 128 << 20, monkeypatch).shares == 9
     tied = planned(table_plan(2), 128 << 20, monkeypatch)

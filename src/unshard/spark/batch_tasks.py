@@ -45,7 +45,8 @@ def run_attempt(payload: bytes) -> bytes:
 def _of_attempt(plan: BatchPlan) -> BatchPlan:
     """Return the plan for this attempt of a task: in safe mode if it is a second attempt without receipts.
 
-    Such an attempt meets changes that the first attempt has already applied.
+    Such an attempt meets changes that the first attempt has already applied. A task of a stage that is attempted again
+    does not know that it repeats, but only a stage behind a shuffle is, and without receipts nothing is shuffled.
     """
     context = TaskContext.get()
     again = context is not None and context.attemptNumber() > 0

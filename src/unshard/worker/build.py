@@ -290,11 +290,10 @@ def _sync(
     *,
     fresh: bool,
 ) -> SyncUnit:
-    name, settings = config.source_id, config.syncer
-    own = SourceRules.of(config)
+    name, settings, own = config.source_id, config.syncer, SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
-    stops = config.delivery == "exactly-once" and not config.leaves_out("target_triggers")
-    triggers = TargetTriggers(name, lambda: tables.targets, stops)
+    exact = config.delivery == "exactly-once"
+    triggers = TargetTriggers(name, lambda: tables.targets, exact and not config.leaves_out("target_triggers"))
     targets = TargetTables(lambda table: store.on_target(lambda connection: triggers.read(connection, table)))
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: store.on_target(families)
@@ -366,6 +365,7 @@ def _sync(
             coarse_keys=None if config.leaves_out("tidb_collations", "target_keys") else coarse_keys,
             alterations=ToldAlterations(name, targets.get, kind, converts=not stops_at_values, clamps=clamps),
             limited=config.target.max_connections > 0,
+            exactly_once=exact,
         ),
         rules=table_rules,
         statements=statements,
@@ -374,7 +374,7 @@ def _sync(
         run_batch=run,
         newest=lambda: answer_of(source, locate),
         flush_seconds=settings.checkpoint_flush_interval_seconds,
-        delivery=Delivery(config.delivery == "exactly-once", settings.safe_mode, settings.safe_mode_duration_seconds),
+        delivery=Delivery(exact, settings.safe_mode, settings.safe_mode_duration_seconds),
     )
 
 

@@ -48,6 +48,9 @@ class Planner:
         coarse_keys: the check for keys that safe mode can't handle; None where the user allows them.
         alterations: logs, before a table's first row, the columns whose values the target stores in another form.
         limited: the target limits connections. Nothing is shuffled then, for each task of a shuffle has one.
+        exactly_once: batches have receipts. Nothing is shuffled without: where rows of a shuffle are lost, Spark
+            attempts the stage behind it again with tasks whose attempt number is 0, and they would not apply their
+            changes in safe mode (`spark.batch_tasks`).
     """
 
     source: str
@@ -61,6 +64,7 @@ class Planner:
     coarse_keys: CoarseKeys | None = None
     alterations: ToldAlterations | None = None
     limited: bool = False
+    exactly_once: bool = True
 
     def plan(
         self,
@@ -81,7 +85,7 @@ class Planner:
             self.alterations.tell(tables)
         tables, size = in_log_order(tables), work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
-        shuffled = shuffled and not whole and not self.limited and self.shape.multiple_rows and may_be_shuffled(tables)
+        shuffled = shuffled and not whole and self._shuffles and may_be_shuffled(tables)
         if self._is_small(size):
             shape = replace(self.shape, partitions=1)
         else:
@@ -159,6 +163,10 @@ class Planner:
         _refuse_families(tables, self.source)
         if self.coarse_keys is not None:
             self.coarse_keys.refuse(tables, self.source)
+
+    @property
+    def _shuffles(self) -> bool:
+        return self.exactly_once and not self.limited and self.shape.multiple_rows
 
     def _is_small(self, size: int) -> bool:
         return self.here and size <= HERE_BYTES
