@@ -5,6 +5,7 @@
 | `app` | the list of the verbs, their flags, and how an error ends a command |
 | `loading` | the loading of modules: no garbage collection, and Ctrl-C ends at once |
 | `process` | the exit code of a command that fails, and the stop on a signal |
+| `output` | the streams of a run, which goes on where they can't be written |
 | `printer` | the lines of a run, on a terminal or in a file |
 | `run` | `unshard run`: a whole migration in one process |
 | `run_file` | the files by which `unshard ctl` finds a run |

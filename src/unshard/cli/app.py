@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -146,7 +145,8 @@ def run(
     Ctrl-C finishes the batch in hand and stops; one that takes too long is left to the next start. The same command
     goes on from there.
 
-    In a file or a pipe each line begins with its time (UTC) and its level: INFO, WARN or ERROR.
+    In a file or a pipe each line begins with its time (UTC) and its level: INFO, WARN or ERROR. Lines that can't be
+    written, to a full disk or a reader that is gone, are dropped; the run goes on, and its log says so once.
 
     Exit code 0: finished, or stopped by Ctrl-C, SIGTERM or `unshard ctl stop-task`. 1: an error; its text is on stderr.
     2: wrong use; nothing was started. 130: broken off by a second Ctrl-C; the next start finishes the batch.
@@ -160,15 +160,17 @@ def run(
         from rich.console import Console
 
         from unshard.cli.json_status import JsonStatus
+        from unshard.cli.output import output_to
         from unshard.cli.run import run_task
         from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
     begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
-    shown = JsonStatus(sys.stdout, files.task.name, redact) if json_status else None
-    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how, status=shown, opens=open_page)
-    printer = Printer(Console(quiet=quiet, stderr=json_status))
-    guarded(lambda: with_what(files, log, printer, wait), on_stderr)
+    with output_to(sys.stdout) as out, output_to(sys.stderr) as err:
+        shown = JsonStatus(out, files.task.name, redact) if json_status else None
+        with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how, status=shown, opens=open_page)
+        printer = Printer(Console(quiet=quiet, file=err if json_status else out))
+        guarded(lambda: with_what(files, log, printer, wait), on_stderr)
 
 
 @app.command()
@@ -340,6 +342,7 @@ def show(
     (stderr says where), 2: wrong use.
     """
     from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog
+    from unshard.cli.output import discard
 
     wish = BinlogWish(table, start, stop, limit, as_json, full)
     try:
@@ -348,7 +351,7 @@ def show(
     except WrongUse as error:
         raise typer.BadParameter(str(error)) from None
     except BrokenPipeError:  # `| head` has seen enough; what is left in the buffer has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout.fileno())
 
 
 def _complete(complete: bool) -> None:

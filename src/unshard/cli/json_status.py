@@ -7,7 +7,6 @@ The fields are documented in docs/how-to/read-the-status-line.md. A field keeps 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +28,7 @@ State = Literal["starting", "running", "stopping", "finished", "stopped", "faile
 class JsonStatus:
     """The writer of the status lines of one run of `task`. `redact`: only the code of an error is written.
 
-    `sources` is the last known status, which the last line repeats. If the reader closes its end of the stream, the
-    lines stop and the run continues.
+    `sources` is the last known status, which the last line repeats.
     """
 
     stream: TextIO
@@ -72,13 +70,8 @@ class JsonStatus:
             "error": error,
             "sources": [source_form(one) for one in self.sources],
         }
-        try:
-            self.stream.write(json.dumps(form) + "\n")
-            self.stream.flush()
-        except BrokenPipeError:  # what is left in the buffer has nowhere to go
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.stream.fileno())
-            os.close(nowhere)
+        self.stream.write(json.dumps(form) + "\n")
+        self.stream.flush()
 
 
 def source_form(reading: SubtaskStatus) -> dict[str, Any]:

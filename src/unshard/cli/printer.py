@@ -34,9 +34,9 @@ def unstamped(line: str) -> str:
     return _STAMP.sub("", line, count=1)
 
 
-def error_text(text: str, stream: TextIO) -> str:
+def error_text(text: str, stream: TextIO | None) -> str:
     """Return an error's text in the form for the stream: with a time and level unless it is a terminal."""
-    return text if stream.isatty() else stamped(text, "ERROR")
+    return text if stream is not None and stream.isatty() else stamped(text, "ERROR")
 
 
 class Printer:

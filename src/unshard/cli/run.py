@@ -21,6 +21,7 @@ from unshard.checks.run import check_task, found_of, require
 from unshard.cli.display import show
 from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
 from unshard.cli.json_status import JsonStatus
+from unshard.cli.output import discard
 from unshard.cli.printer import Printer
 from unshard.cli.run_file import address_in, recorded
 from unshard.config.files import TaskFiles
@@ -67,9 +68,9 @@ def run_task(
     Raises the UnshardError of the source that failed first, after the others have finished the batch under way.
     """
     task, configs = files.task, files.subtasks
+    configure(replace(log or LogSettings(), file=log_file))
     for notice in files.notices:
         printer.tell(f"note: {notice}")
-    configure(replace(log or LogSettings(), file=log_file))
     stop = Event()
     with (
         recorded(log_file, task.name, redact=log is not None and log.redact) as run,
@@ -203,7 +204,8 @@ def _signals(stop: Event, printer: Printer) -> Iterator[Callable[[], None]]:
         del frame
         stop.set()
         if number == signal.SIGHUP:
-            _leave(terminal)
+            for place in terminal:
+                discard(place)
         printer.tell("stopping: finishing what is in hand; once more breaks it off")
         signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.default_int_handler)
 
@@ -221,11 +223,3 @@ def _signals(stop: Event, printer: Printer) -> Iterator[Callable[[], None]]:
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
-
-
-def _leave(terminal: Sequence[int]) -> None:
-    """Discard what is printed from here on: a closed terminal refuses it."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in terminal:
-        os.dup2(nowhere, number)
-    os.close(nowhere)
