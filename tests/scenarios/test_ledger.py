@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import Command, TaskFiles, TaskRun, newest
+from unshard.sync.planning import skipped_events
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -99,6 +100,38 @@ def test_every_reason_is_counted_under_its_name(
         (f"{out}.plain", "block-allow-list"): 3,
         (f"{out}.versions", "block-allow-list"): 1,
     }
+
+
+def test_ever_new_tables_that_are_passed_over_are_counted_together(
+    spark: SparkSession, source_server: MariadbServer, files: TaskFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that have a row keep it, also after a restart."""
+    monkeypatch.setattr(skipped_events, "MOST_TABLES", 2)
+    own, out = files.name, f"{files.name}_out"
+
+    def day(number: int) -> None:
+        source_server.run(
+            f"CREATE TABLE {out}.day_{number} (id INT PRIMARY KEY)",
+            f"INSERT INTO {out}.day_{number} VALUES (1), (2)",
+            f"INSERT INTO {own}.unread VALUES ({number}, 1)",
+            f"INSERT INTO {own}.plain VALUES ({number}, 1)",
+        )
+
+    for days in ((5, 6, 7), (8, 9)):
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            for number in days:
+                day(number)
+                run.catch_up()
+            reading = run.crew.readings()[0].sync
+    assert left_out(files) == [
+        ("other tables", "block-allow-list", 0, 4),
+        (f"{own}.unread", "filters.unread", 0, 5),
+        (f"{out}.day_5", "block-allow-list", 0, 1),
+    ]
+    assert reading is not None
+    assert reading.skipped == {("other tables", "block-allow-list"): 2, (f"{own}.unread", "filters.unread"): 2}
+    assert files.target.query(f"SELECT id FROM {own}.plain ORDER BY id") == [(1,), (5,), (6,), (7,), (8,), (9,)]
 
 
 @pytest.mark.recovery

@@ -241,7 +241,8 @@ ROWS = (
         "counter",
         (*TASK, "source_table", "rule"),
         "row events",
-        "Row events that were passed over undecoded, by source table and rule.",
+        "Row events that were passed over undecoded, by source table and rule; after the first 300 tables of a source"
+        " the further ones together, as `other tables`.",
         panels=(
             graph(
                 ROW,

@@ -20,7 +20,7 @@ from unshard.sync.planning.operators import as_kept, leave_out, located, refuse_
 from unshard.sync.planning.pending_operators import PendingOperators, Used
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.refused_events import refuse_forbidden
-from unshard.sync.planning.skipped_events import by_rule, pass_over
+from unshard.sync.planning.skipped_events import SkippedTables, pass_over, recorded_tables
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.open_batch import rows_again
 from unshard.sync.source_log.prepared_xa import PreparedXas, look_back, no_prepare
@@ -44,8 +44,10 @@ class RowBatches:
     flow: Flow = field(default_factory=Flow)
     prepared: PreparedXas = field(init=False)
     operators: PendingOperators = field(init=False)
+    _skipped: SkippedTables = field(init=False)
 
     def __post_init__(self) -> None:
+        self._skipped = SkippedTables(self.rules.passes_over, partial(recorded_tables, self.progress.store))
         self.operators = PendingOperators(self.progress)
 
     def apply(self, work: TransactionRows) -> None:
@@ -63,7 +65,7 @@ class RowBatches:
                 self._run_at_least_once(self.operators.unrecorded(planned), work)
         else:
             plan = self.planner.plan(work, (), store.epoch, 0)
-            account = pass_over(plan, self.rules.passes_over, Where(progress.source, position=str(plan.begin)))
+            account = pass_over(plan, self._skipped, Where(progress.source, position=str(plan.begin)))
             store.owe(account)
             log_range = work.log_range
             progress.meter.passed(account, time.monotonic(), transactions=log_range.transactions, size=log_range.size)
@@ -174,7 +176,7 @@ class RowBatches:
             if entry.missing:
                 log = logger("sync", source=self.progress.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
-        account = Account(named, by_rule(skipped, self.rules.passes_over))
+        account = Account(named, self._skipped.by_rule(skipped))
         clamped = tuple(dict.fromkeys(value for report in reports for value in report.seen.clamped))
         if clamped:
             log = logger("sync", source=self.progress.source, binlog=str(where.position))

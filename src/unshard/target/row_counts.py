@@ -30,13 +30,24 @@ def add_left_out(
 ) -> None:
     """Add the changes or row events of a batch that a rule left out. Runs in the same transaction.
 
-    `changes` were decoded, and their name is the target table's. `events` were not; their name is the source table's.
+    `changes` were decoded, and their name is the target table's. `events` were not; their name is the source table's,
+    or stands for several (`sync.planning.skipped_events`).
     """
     cursor.executemany(
         f"INSERT INTO {meta.left_out} (source, name, rule, {column}) VALUES (%s, %s, %s, %s)"
         f" ON DUPLICATE KEY UPDATE {column} = {column} + VALUES({column})",
         [(source, name, rule[:LONGEST_RULE], count) for (name, rule), count in sorted(counts.items())],
     )
+
+
+def tables_with_events(connection: Any, meta: MetaTables, source: str, most: int) -> list[str]:
+    """Return the names, at most so many, under which row events of a source are recorded as left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT DISTINCT name FROM {meta.left_out} WHERE source = %s AND events > 0 ORDER BY name LIMIT %s",
+            (source, most),
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 Missed = Mapping[tuple[int, int], Mapping[str, tuple[int, str]]]

@@ -25,6 +25,9 @@ from unshard.transform.row_filter import RowFilter
 SEQUENCE = "sequence"
 """The rule, in the ledger, of row events by which a MariaDB logs that it has taken values of a sequence."""
 
+MOST_VERDICTS = 20_000
+"""The most names whose verdict by the rules is kept: a log may have ever new ones."""
+
 HELD = "held for sharding DDL"
 """The rule, in the ledger, of row events that are read again after a sharding DDL."""
 
@@ -74,6 +77,8 @@ class TableRules:
     def takes(self, name: TableName) -> bool:
         """Return whether any row of the table is taken; the events of other tables are not decoded."""
         if name not in self._taken:
+            if len(self._taken) >= MOST_VERDICTS:
+                self._taken.clear()
             self._taken[name] = self.allow.allows(name) and not self.events.drops_all_rows(name)
         return self._taken[name]
 
