@@ -34,6 +34,7 @@ WALKED = {
     "DDL-011": "test_nothing_is_lost_across_the_rules",
     "DDL-012": "test_a_table_of_others_is_dropped",
     "DDL-034": "test_values_that_only_the_source_has_are_given_by_a_human",
+    "DDL-047": "test_past_a_partition_that_has_other_rows_on_the_target",
     "LOAD-004": "test_the_target_table_has_another_shape",
     "LOAD-005": "test_shards_that_share_ids",
     "LOAD-006": "test_a_value_that_the_target_has_no_type_for_is_changed",

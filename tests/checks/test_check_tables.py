@@ -237,3 +237,17 @@ def test_rows_that_the_load_would_refuse_are_told_before_the_dump(
     (finding,) = found(files, ROWS)
     assert "LOAD-025" in finding.short_error
     assert "--reset" in finding.instruction
+
+
+def test_partitions_that_differ_at_the_two_ends(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    """Tables that the target lacks get the source's partitions."""
+    by = "(id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN ({}))"
+    changed_source.run(*(f"CREATE TABLE {schema}.{name} {by.format(5)}" for name in ("p", "q", "r")))
+    target_server.run(f"CREATE DATABASE IF NOT EXISTS {schema}")
+    target_server.run(f"CREATE TABLE {schema}.p {by.format(8)}", f"CREATE TABLE {schema}.q {by.format(5)}")
+    (finding,) = found(files, TABLES)
+    assert (finding.severity, finding.self) == ("warn", f"{schema}.p")
+    assert "the partitions differ from one on: on the source p0 LESS 5, on the target p0 LESS 8" in finding.short_error
+    assert found(replace(files, keys={**files.keys, "task-mode": "full"}), TABLES) == []

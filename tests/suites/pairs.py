@@ -39,6 +39,7 @@ SUBJECTS: Final = {
     ),
     "statements": (
         "tests/scenarios/test_statements.py",
+        "tests/scenarios/test_partitions_with_other_rows.py",
         "tests/scenarios/test_renames.py",
         "tests/scenarios/test_online_ddl.py",
         "tests/scenarios/test_operators.py",
@@ -133,6 +134,10 @@ _FROM_MYSQL: Final = (
     ("tests/recovery/test_sharding_failover.py::test_statements_that_a_copy_has_go_over_to_the_replica", _UNDER_A_LOCK),
     ("tests/scenarios/test_optimistic_copy.py::test_shards_are_altered_while_they_are_copied", _UNDER_A_LOCK),
     ("tests/scenarios/test_optimistic_copy.py::test_a_statement_for_all_shards_that_one_copy_has", _UNDER_A_LOCK),
+    (
+        "tests/scenarios/test_partitions_with_other_rows.py::test_rows_from_behind_the_statement_that_a_copy_brings",
+        _UNDER_A_LOCK,
+    ),
     (f"{_FOLDERS}[in_all_copies_of_one_source]", _UNDER_A_LOCK),
     (f"{_FOLDERS}[in_the_copy_what_cannot_be_kept]", _UNDER_A_LOCK),
     (f"{_FOLDERS}[while_the_dump_is_running]", _UNDER_A_LOCK),

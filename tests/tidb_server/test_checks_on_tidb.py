@@ -229,3 +229,17 @@ def test_a_collation_that_takes_more_texts_for_equal_and_safe_mode(
     (finding,) = found(with_keys(files, **keys), COLLATIONS)
     assert finding.severity == severity
     assert ("keeps only the last of rows" in finding.short_error) == (severity == "fail")
+
+
+def test_partitions_that_tidb_makes_otherwise(files: TaskFiles, source_server: MariadbServer, schema: str) -> None:
+    by = {
+        "ranges": "a INT) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (5))",
+        "filled": "a INT NOT NULL) PARTITION BY HASH (a) PARTITIONS 2",
+        "nulls": "a INT) PARTITION BY HASH (a) PARTITIONS 2",
+        "keyed": "a INT) PARTITION BY KEY (a) PARTITIONS 2",
+        "subs": "a INT) PARTITION BY RANGE (a) SUBPARTITION BY HASH (a) (PARTITION p VALUES LESS THAN (5))",
+    }
+    source_server.run(*(f"CREATE TABLE {schema}.{name} (id INT, {sql}" for name, sql in by.items()))
+    told = [one for one in found(files, "table structure compatibility check") if "partition" in one.short_error]
+    assert {one.self for one in told} == {f"{schema}.{name}" for name in ("nulls", "keyed", "subs")}
+    assert {one.severity for one in told} == {"warn"}

@@ -10,6 +10,7 @@
 | `privileges` | the privileges of the accounts |
 | `tables` | structures, keys, foreign keys, triggers, leftovers of online DDL |
 | `differences` | differences between a source's table and the target's |
+| `partitions` | partitions that may have other rows on the target |
 | `shards` | merged tables: one structure, and keys that don't clash |
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |

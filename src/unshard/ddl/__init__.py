@@ -16,6 +16,8 @@
 | `rewrite` | table names replaced in the text; RENAME and DROP split by table |
 | `alter_parts` | an ALTER TABLE cut into its operations |
 | `provenance` | statements refused because of a column mapping or an extracted column |
+| `partition_bounds` | bounds of partitions that a statement computes, as values |
+| `partition_rows` | statements refused because the target's partitions may have other rows |
 | `renamed_table` | a target table as a source would define it |
 | `engines` | InnoDB in the place of an engine without transactions |
 | `prepare` | operations as changes of tracked structures and as an intent |

@@ -9,6 +9,7 @@ The target takes the rows of all copies, so it has every column that any of them
 | ADD COLUMN | may be any | nothing where a copy has brought the column, else run |
 | DROP COLUMN | must lack the column: one that it got again would lose its values | run where the target has it |
 | a key with a name, added or dropped | may be any | run where the target lacks the key, or still has it |
+| the rows of a partition | refused: it has rows from behind the operation | run, as the partition of all rows |
 | any other | must be the same with and without the operation | run |
 
 Any other operation (RENAME COLUMN, a primary key, a key without a name) that would change the copy is refused.
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
+from unshard.ddl.partition_rows import takes_partition
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName
 
@@ -80,6 +82,8 @@ def is_kept(part: Ddl, copy: Table, leaves_as_it_is: Callable[[Ddl], bool]) -> b
     `leaves_as_it_is` is asked about operations other than adding or dropping a column or a named key.
     """
     effect = _effect(part)
+    if takes_partition(part):
+        return False
     if effect is None:
         return leaves_as_it_is(part)
     return effect.adds or not effect.column or effect.is_done(copy)

@@ -25,6 +25,7 @@ from unshard.ddl.engines import with_transactions
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.partition_rows import check_partitions
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.provenance import check_marks
@@ -86,8 +87,9 @@ def prepare(
 ) -> PreparedDdl:
     """Prepare the operations of the statement between `begin` and `end` in the log.
 
-    Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
+    Raises as `for_target` and `check_partitions`, and DdlError DDL-005, DDL-012 as `plan_intent`.
     """
+    check_partitions(connection, found, tracker.get, rules)
     changes, routed_ones = for_target(connection, found, tracker, rules)
     statements = in_targets_words(connection, routed_ones, rules)
     if not statements:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.ddl.evaluate import evaluate, evaluated_schema
+from unshard.ddl.partition_bounds import with_computed_bounds
 from unshard.ddl.sandbox import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.errors import DdlError
@@ -121,7 +122,7 @@ class SchemaTracker:
         if ddl.kind is StatementKind.DROP_DATABASE:
             return {name: None for name in self._tables if name.schema == ddl.schema}
         if is_tidb(connection):
-            return self._computed(ddl)
+            return self._computed(with_computed_bounds(connection, ddl))
         with open_scratch(connection, self.place) as scratch:
             if ddl.kind.on_schema:
                 return self._schema_after(scratch, ddl)

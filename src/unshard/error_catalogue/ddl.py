@@ -102,6 +102,15 @@ DDL: dict[str, CatalogueEntry] = {
         "yourself "
         "if it is needed there",
     ),
+    "DDL-047": CatalogueEntry(
+        "a partition of {table} may have other rows on the target than on the source, so the statement might take rows "
+        "that are still on the source: {statement}",
+        "nothing of it is run. Do its work on the target by hand: for DROP or TRUNCATE, DELETE the rows that the "
+        "source's partition had, by a condition on the partition's columns. Then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`. Or give the target's table the source's partitions by "
+        "ALTER TABLE there, if they can be equal. Or, if you know that the partition has the same rows, run the "
+        "statement as it is, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`. Then start again",
+    ),
     "DDL-023": CatalogueEntry(
         "{old} becomes a ghost table of online DDL by RENAME: {statement}",
         "rename it back upstream and leave the statement out, "

@@ -16,6 +16,7 @@ Nothing here asks a server.
 | `arranged_keys` | keys as a server keeps them: their names, order and prefixes |
 | `alter` | operations applied to a definition |
 | `partitions` | the partitions of a table after an ALTER TABLE |
+| `partition_options` | the partitions of a table as a value |
 | `text` | a definition as SHOW CREATE TABLE |
 | `tidb` | definitions translated for TiDB |
 | `tidb_alter` | operations translated for TiDB |

@@ -14,6 +14,7 @@ from typing import Any
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.online import Records
+from unshard.ddl.partition_rows import check_partitions
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
@@ -274,10 +275,14 @@ class Statements:
     ) -> _Ready:
         if not found:
             return _Ready()
-        shared = Shared(tuple(found))
+        shared, tracked = Shared(tuple(found)), self.tables.tracker.get
+        waiting: Sequence[Table] = ()
         if self.sharded is not None:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
             self._recall(shared.meets)
+            waiting = self.sharded.befores(shared.meets)
+        if shared.meets is None or self.tables.later_snapshot(shared.meets, work.begin) is None:
+            store.on_target(lambda c: check_partitions(c, shared.pieces, tracked, rules, waiting))
         changes, routed = store.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
         changes = self._with_unread(found, changes)
         if shared.meets is not None:
@@ -285,9 +290,8 @@ class Statements:
         statements = store.on_target(lambda c: in_targets_words(c, routed, rules))
         if not statements:
             return _Ready(changes, None, shared)
-        place, begin, end = self.tables.tracker.place, work.begin, work.end.position
-        names = upstream_names(found)
-        intent = store.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
+        place, end, names = self.tables.tracker.place, work.end.position, upstream_names(found)
+        intent = store.on_target(lambda c: plan_intent(c, place, statements, work.begin, end, names))
         return _Ready(changes, intent, shared)
 
     def _with_unread(self, found: Sequence[AlterOperation], changes: Changes) -> Changes:

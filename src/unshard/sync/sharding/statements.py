@@ -138,6 +138,14 @@ class ShardedStatements:
         form = state.last if state is not None and state.gone is not None else None
         return Table.from_dict(form) if form is not None else None
 
+    def befores(self, table: TableName | None) -> list[Table]:
+        """Return the table's structure before each statement that it waits with, as far as it is known."""
+        if table is None:
+            return []
+        state = self.groups.keeper.group(self.groups.rules.route(table)).tables.get(table)
+        forms = [item.payload["before"] for item in state.sequence.items] if state is not None else []
+        return [Table.from_dict(form) for form in forms if form is not None]
+
     def meet(self, met: Met, work: LoggedDdl, at: Location, copied: Location | None = None) -> Also:
         """Add the statement to its table's sequence; the table's changes after it wait. Returns what writes the group.
 
