@@ -333,7 +333,7 @@ def _sync(
     statements = Statements(name, traits, tables, rules, ownership, backfiller, events)
     groups: ShardingGroups | None = None
     if config.optimistic:
-        ends = store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers
+        ends = store, rules, table_rules, tables.find_or_presume, config.shard_wait_alert_seconds, peers
         groups = merged = OptimisticGroups(*ends, dialect=statements.traits.dialect, strict=config.strict)
         table_rules.fills = merged.fills
         statements.sharded = OptimisticStatements(groups, config.shard_drop)

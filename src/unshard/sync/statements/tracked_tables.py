@@ -87,6 +87,15 @@ class TrackedTables:
             self._record({name: found})
         return found
 
+    def find_or_presume(self, name: TableName) -> Table | None:
+        """Return as `find`; where the structure can't be known for certain, the one that is presumed, unrecorded."""
+        try:
+            return self.find(name)
+        except SyncError as error:
+            if error.code != UNSURE:
+                raise
+            return self.tracker.presume(name)
+
     def was_there(self, name: TableName, place: Position) -> bool | None:
         """Return whether the source had a table before `place`, of which the tracker has no structure; None: unknown.
 
