@@ -17,6 +17,7 @@
 | `table_metadata` | the optional fields of a TABLE_MAP event |
 | `described` | a table's structure as its TABLE_MAP alone describes it |
 | `layout` | the layout of each column's values in a row image |
+| `reading` | where two structures of a table read its row events differently |
 | `rows` | the row events of a byte range as Arrow record batches |
 | `images` | row images that lack columns |
 | `columns` | the Arrow array of a column, made of the kernel's buffers |

@@ -27,7 +27,7 @@ _INTEGERS = {TINY: "int8", SHORT: "int16", INT24: "int24", LONG: "int32", LONGLO
 _OLD_TEMPORALS = {TIME: "time", DATETIME: "datetime", TIMESTAMP: "timestamp"}
 _TEMPORALS = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
 
-_WIRE: dict[str, frozenset[int]] = {
+WIRE: dict[str, frozenset[int]] = {
     "tinyint": frozenset({TINY}),
     "smallint": frozenset({SHORT}),
     "mediumint": frozenset({INT24}),
@@ -52,6 +52,7 @@ _WIRE: dict[str, frozenset[int]] = {
     **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), frozenset({BLOB, COMPRESSED_BLOB})),
     **dict.fromkeys(GEOMETRIES, frozenset({GEOMETRY})),
 }
+"""By type of a structure, the type codes of the binlog that its values may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def _check_members(column: Column, logged: Sequence[bytes] | None) -> None:
 
 
 def _layout(column: Column, code: int, size: int, meta: bytes) -> Layout:
-    if code not in _WIRE[column.type] or column.compressed != (code in COMPRESSED):
+    if code not in WIRE[column.type] or column.compressed != (code in COMPRESSED):
         raise _Differs(f"the binlog has type code {code}")
     if code in _INTEGERS:
         name = _INTEGERS[code]

@@ -112,7 +112,7 @@ def for_target(
 
     def before(name: TableName) -> Table | None:
         creates = any(ddl.kind is StatementKind.CREATE_TABLE for ddl in followed)
-        return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
+        return tracker.get(name) if tracker.knows(name) else None if creates else tracker.presume(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
     statements: list[RoutedDdl] = []

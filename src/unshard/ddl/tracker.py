@@ -49,6 +49,8 @@ class SchemaTracker:
         place: names its scratch schemas.
         unknown: asked for a table that a statement needs and the tracker lacks: returns its structure at this position
             of the log, or None. The tracker keeps the answer.
+        presumed: as `unknown`, for questions on which no rows and no structures depend: it also answers where the
+            structure can't be known for certain. None: `unknown` is asked.
         schema_default: returns the source's SHOW CREATE DATABASE of a schema (`sandbox.show_create_database`), or None
             where the schema no longer exists there; asked when a table is created in a schema without a row. The answer
             is among the changes.
@@ -56,6 +58,7 @@ class SchemaTracker:
 
     place: ScratchPlace
     unknown: Callable[[TableName], Table | None] = _nothing
+    presumed: Callable[[TableName], Table | None] | None = None
     schema_default: Callable[[str], str | None] = _no_schema
     _tables: dict[TableName, Table] = field(default_factory=dict)
 
@@ -64,6 +67,10 @@ class SchemaTracker:
         if name not in self._tables and (found := self.unknown(name)) is not None:
             self._tables[name] = found
         return self._tables.get(name)
+
+    def presume(self, name: TableName) -> Table | None:
+        """Return the structure of a table that the tracker lacks, as `presumed` has it. It is not kept."""
+        return (self.presumed or self.unknown)(name)
 
     def schema_sql(self, schema: str) -> str | None:
         """Return SHOW CREATE DATABASE upstream, from the schema's row or the source; None if it has none."""

@@ -115,6 +115,15 @@ SYNC: dict[str, CatalogueEntry] = {
         " CREATE TABLE in place of `--from-target`. If the statement made it, give the statement itself,"
         ' `unshard ctl binlog replace {task_file} -s {source_id} "CREATE TABLE ..."`. Then start again',
     ),
+    "SYNC-082": CatalogueEntry(
+        "the structure of the table is not known at this binlog position: the source's present one and the one of the"
+        " target's {target} differ in what the log need not tell, {columns}. Read by the wrong one, rows would arrive"
+        " with other values",
+        "give the structure that the table had at this position. Where it has not been altered since,"
+        " `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`; where the target's"
+        " table was made as it was then, the same with `--from-target`; else with a FILE of its CREATE TABLE in that"
+        " place. Then start again",
+    ),
     "SYNC-010": CatalogueEntry(
         "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"
     ),

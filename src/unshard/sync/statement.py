@@ -103,7 +103,7 @@ class Statements:
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
             unsure = [piece.ddl for piece in wanted.found if self._is_unsure(piece.ddl, work.begin)]
-            refuse_unlike_read(unsure, ready.changes, self.tables.tracker.unknown)
+            refuse_unlike_read(unsure, ready.changes, self.tables.tracker.presume)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
                 backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)

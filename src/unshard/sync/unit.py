@@ -117,7 +117,8 @@ class SyncUnit:
         self._restore(checkpoint, fresh=found is None)
         self.store.exact = self.delivery.exactly_once
         if found is None:
-            self.store.move(checkpoint.location, checkpoint.tables)
+            read = self.statements.tables.take_changes(checkpoint.location.position)
+            self.store.move(checkpoint.location, {**checkpoint.tables, **read})
         elif (found.exit_point, found.exact, found.by_dm) != (self._standing.safe.exit_point, self.store.exact, False):
             # the row must be ours before anything is applied: else its exit point may mean "off" again after a crash
             self._standing.move(checkpoint.location)
@@ -172,11 +173,13 @@ class SyncUnit:
             leave_optimistic_mode(self.store)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
-            known = tables.tracker.names if checkpoint.tables or not fresh else tables.names
+            known = tables.names if fresh and (tables.lazy or not checkpoint.tables) else tables.tracker.names
             ahead = frozenset[TableName]() if fresh else ownership.declared() - ownership.left() - known
             self.groups.restore(known if fresh else known - ownership.left(), ahead)
             ownership.announce(self.groups.names)
             if isinstance(self.groups, OptimisticGroups):
+                for name in self.groups.names if fresh else ():  # others change the merged table from here on
+                    tables.find_or_presume(name)
                 self.groups.begin_merged()
         else:
             refuse_held(self.store)

@@ -9,6 +9,7 @@
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
 | `source_facts` | the tables of a source at a start, and the rules checked against them |
+| `first_structures` | the structures with which a task without a copy begins |
 | `source_traits` | settings of a source on which statements depend |
 | `engine` | the one Spark session of the process |
 | `subtask` | a subtask: relay, dump, load, sync, in that order |

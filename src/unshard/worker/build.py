@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from unshard.compare.sides import sides_of
 from unshard.config.subtask import SubtaskConfig
-from unshard.ddl.for_tidb import upstream_structure, words_of
-from unshard.ddl.renamed_table import renamed, without_columns
 from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.dump.settings import DumpSettings
@@ -19,14 +17,12 @@ from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
-from unshard.model.table import Table, TableName
 from unshard.mysql.altered_values import documents, target_kind, times
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
-from unshard.mysql.structure import families, is_sequence, read_table
-from unshard.mysql.tidb import is_tidb
+from unshard.mysql.structure import families, is_sequence
 from unshard.relay.unit import RelayUnit
 from unshard.run_tasks import RunTasks
 from unshard.source.local_time import utc_of
@@ -66,6 +62,7 @@ from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules, TableSelection, allow_list
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
+from unshard.worker.first_structures import FirstStructures
 from unshard.worker.source_facts import answer_of, check_filters, check_rules, statement_rules, upstream_tables
 from unshard.worker.source_traits import read_traits
 from unshard.worker.start import StartPoint
@@ -117,12 +114,12 @@ def _build(config: SubtaskConfig, spark: LazySession, relays: RelayFor | None, o
     if config.mode in ("full", "all", "load"):
         from_folder = reading(work, spark, directory, config.source_id)
         load = _load(config, target, load_tables, directory, from_folder, slots, throttle.gate)
-    sync = None
+    sync = first = None
     sync_tag = f"unshard-sync-{config.name}-{config.source_id}".replace(",", "_")
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         store = CheckpointStore(target, meta, config.source_id, order=order)
-        sync = _sync(config, source, store, relay, run, slots, fresh=fresh)
+        sync, first = _sync(config, source, store, relay, run, slots, fresh=fresh)
     return Subtask(
         config.source_id,
         beginning,
@@ -136,6 +133,7 @@ def _build(config: SubtaskConfig, spark: LazySession, relays: RelayFor | None, o
         partial(_check_source, config, source, beginning),
         TargetWatch(target, sync.store) if sync is not None else None,
         _validation(config, target, sync, spark) if sync is not None else None,
+        partial(first.begin, sync) if sync is not None and first is not None else None,
     )
 
 
@@ -289,7 +287,8 @@ def _sync(
     slots: int,
     *,
     fresh: bool,
-) -> SyncUnit:
+) -> tuple[SyncUnit, FirstStructures]:
+    """Return the incremental part, and what finds the structures with which it begins where there is no copy."""
     name, settings, own = config.source_id, config.syncer, SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
     exact = config.delivery == "exactly-once"
@@ -297,24 +296,20 @@ def _sync(
     targets = TargetTables(lambda table: store.on_target(lambda connection: triggers.read(connection, table)))
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: store.on_target(families)
+    traits = read_traits(source)
+    first = FirstStructures(own, store, source, traits.dialect, targets.get)
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
-        unknown=lambda table: _as_upstream(
-            targets.get(router.route(table)),
-            table,
-            [one.column for one in router.extracted(table, name)],
-            store,
-            source,
-            config.collations,
-        ),
+        unknown=first.of,
+        presumed=first.presumed,
         schema_default=lambda schema: answer_of(source, lambda connection: show_create_database(connection, schema)),
     )
     rules = statement_rules(own)
     upstream = upstream_tables(source)
     peers = config.peers or (name,)
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
-    traits, lazy = read_traits(source), config.mode == "incremental"
-    tables = TrackedTables(name, tracker, rules, upstream)
+    lazy = config.mode == "incremental"
+    tables = TrackedTables(name, tracker, rules, upstream, lazy=lazy)
     if lazy and traits.logs_creates:
         tables.listing = lambda: (upstream_tables(source), answer_of(source, locate).position)
     check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)
@@ -337,7 +332,7 @@ def _sync(
     statements = Statements(name, traits, tables, rules, ownership, backfiller, events)
     groups: ShardingGroups | None = None
     if config.optimistic:
-        ends = store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers
+        ends = store, rules, table_rules, tables.find_or_presume, config.shard_wait_alert_seconds, peers
         groups = merged = OptimisticGroups(*ends, dialect=statements.traits.dialect, strict=config.strict)
         table_rules.fills = merged.fills
         statements.sharded = OptimisticStatements(groups, config.shard_drop)
@@ -351,7 +346,7 @@ def _sync(
     if clamps:
         table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
     coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
-    return SyncUnit(
+    unit = SyncUnit(
         source=name,
         store=store,
         planner=Planner(
@@ -376,25 +371,4 @@ def _sync(
         flush_seconds=settings.checkpoint_flush_interval_seconds,
         delivery=Delivery(exact, settings.safe_mode, settings.safe_mode_duration_seconds),
     )
-
-
-def _as_upstream(
-    found: Table | None,
-    name: TableName,
-    extracted: Sequence[str],
-    store: CheckpointStore,
-    source: Endpoint,
-    wished: Mapping[str, str],
-) -> Table | None:
-    """Return the target's structure under the source table's name: an incremental task begins with it.
-
-    TiDB's structure does not have everything; there the source's present structure adds the rest.
-    """
-    if found is None:
-        return None
-    there = without_columns(found, extracted)
-    words = store.on_target(lambda connection: words_of(connection, wished) if is_tidb(connection) else None)
-    if words is None:
-        return renamed(there, name)
-    now = answer_of(source, lambda connection: read_table(connection, name))
-    return upstream_structure(there, now, name, read_traits(source).dialect, words)
+    return unit, first

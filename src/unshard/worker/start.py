@@ -148,7 +148,7 @@ class StartPoint:
     def from_meta(self, relay: WrittenLog, stop: Event) -> Checkpoint | None:
         """Return the checkpoint at which an incremental task begins: by `meta`, or else the source's present end.
 
-        Structures come from the target as they are met. For a GTID set alone the relay log is searched for the position
+        Structures: see `worker.first_structures`. For a GTID set alone the relay log is searched for the position
         after it, for a position alone for its GTID set: a fail-over needs both. None when `stop` came first.
         """
         if self.meta_start is None:

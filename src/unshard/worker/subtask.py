@@ -71,7 +71,8 @@ class Subtask:
 
     Units that the mode doesn't have are None. `worked` is the last unit that was entered, "" before the first.
     `copies`: the dump or the load has been entered, so the dump is on this worker's disk. While `alone` it doesn't
-    claim the source again, whoever has claimed it by now. `followed`: the target has had a checkpoint of this subtask,
+    claim the source again, whoever has claimed it by now. `first` adds to the start of a task without a copy the
+    structures with which it begins; None when stopped. `followed`: the target has had a checkpoint of this subtask,
     so one that lacks it has lost it, and an incremental task does not begin anew by itself. `since` (monotonic) and
     `entered` (UTC): when the present unit was entered.
     """
@@ -88,6 +89,7 @@ class Subtask:
     find_source: Callable[[], tuple[Location | None, str]] | None = None
     target_watch: TargetWatch | None = None
     validation: OnDemandValidator | None = None
+    first: Callable[[Checkpoint, Event], Checkpoint | None] | None = None
     unit: str = "starting"
     worked: str = ""
     copies: bool = False
@@ -295,7 +297,8 @@ class Subtask:
         """Dump and load; gives where the sync is to begin."""
         if self.dump is None and self.load is None:
             assert self.relay is not None, "a task that copies nothing follows the binlog"
-            return self.beginning.from_meta(self.relay, stop)
+            start = self.beginning.from_meta(self.relay, stop)
+            return self.first(start, stop) if start is not None and self.first is not None else start
         if self.load is not None and self.beginning.is_copied():
             return self.beginning.after_load() if self.sync is not None else None
         if self.dump is not None:

@@ -107,6 +107,37 @@ def crossed(
     return frozenset(found)
 
 
+def altered(
+    begin: Position,
+    end: Position,
+    named: Callable[[LoggedDdl], frozenset[TableName] | None],
+    relay: Relay,
+    upstream: str | None,
+    source: str,
+    stop: Event,
+) -> Callable[[TableName], bool] | None:
+    """Return whether a table may have another structure at `begin` of the log than at `end`, for any table.
+
+    `named` returns the tables that a statement may give another structure; None where it can't be read, and may do so
+    to all. Waits until the relay log reaches `end`; None when `stop` came first.
+    """
+    if not awaited(relay, begin, stop):
+        return None
+    if relay.upstream != upstream:
+        return lambda name: True  # the log is another server's
+    if not awaited(relay, end, stop):
+        return None
+    found, at = set[TableName](), Location(begin)
+    while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
+        if isinstance(work, LoggedDdl):
+            names = named(work)
+            if names is None:
+                return lambda name: True
+            found |= names
+        at = work.end
+    return found.__contains__
+
+
 def awaited(relay: Relay, position: Position, stop: Event) -> bool:
     """Wait until the relay log is known and reaches `position`. Return False if `stop` is set first.
 

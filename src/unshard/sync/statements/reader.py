@@ -200,17 +200,29 @@ class StatementReader:
 
         `after` has the positions of the snapshots. A statement that can't be read means nothing.
         """
-        where = Where(source=self.source, position=str(work.begin))
-        try:
-            parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
-        except DdlError:
+        parsed = self._parsed(work)
+        if parsed is None or isinstance(parsed, Skipped):
             return Crossing()  # sync reports the error, or an operator leaves the statement out
-        if isinstance(parsed, Skipped):
-            return Crossing()
         names = concerned(parsed, self.rules.online, self.rules.allows)
         model = {parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set()
         meets = unlisted(parsed, names | model, known) or across(names, parsed, after, work.begin)
         return Crossing(names, names | model if meets else frozenset())
+
+    def altering(self, work: LoggedDdl) -> frozenset[TableName] | None:
+        """Return the followed tables that a statement may give another structure; None where it can't be read."""
+        parsed = self._parsed(work)
+        if parsed is None:
+            return None
+        if isinstance(parsed, Skipped) or parsed.kind is StatementKind.TRUNCATE_TABLE:
+            return frozenset()
+        return concerned(parsed, self.rules.online, self.rules.allows)
+
+    def _parsed(self, work: LoggedDdl) -> Ddl | Skipped | None:
+        where = Where(source=self.source, position=str(work.begin))
+        try:
+            return classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        except DdlError:
+            return None
 
     def _without_temporary(self, parsed: Ddl) -> Ddl | None:
         """Return a RENAME TABLE without the temporary tables in it, None if it has no others.

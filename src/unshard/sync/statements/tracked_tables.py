@@ -12,6 +12,9 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 
+UNSURE = "SYNC-082"
+"""The error code of a structure that can't be known for certain."""
+
 
 @dataclass(slots=True)
 class TrackedTables:
@@ -23,6 +26,7 @@ class TrackedTables:
             table before this source has read its own.
         after: the positions of tables' own snapshots that lie after the checkpoint.
         absent: the names for which such a snapshot had no table.
+        lazy: structures are read when they are first needed, so that the source has tables which the tracker lacks.
         listing: where structures are read when they are first needed, reads anew which tables the source has, and then
             the end of its log; None where each table of which the tracker has no structure is a new one.
     """
@@ -33,6 +37,7 @@ class TrackedTables:
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()
+    lazy: bool = False
     listing: Callable[[], tuple[frozenset[TableName], Position]] | None = None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
@@ -81,6 +86,15 @@ class TrackedTables:
         if found is not None and not known:
             self._record({name: found})
         return found
+
+    def find_or_presume(self, name: TableName) -> Table | None:
+        """Return as `find`; where the structure can't be known for certain, the one that is presumed, unrecorded."""
+        try:
+            return self.find(name)
+        except SyncError as error:
+            if error.code != UNSURE:
+                raise
+            return self.tracker.presume(name)
 
     def was_there(self, name: TableName, place: Position) -> bool | None:
         """Return whether the source had a table before `place`, of which the tracker has no structure; None: unknown.
