@@ -1,7 +1,7 @@
 """Sends the data that all tasks of a job have in common, and removes it at the job's end.
 
 pyspark makes a broadcast of a function whose pickled form is larger than 1 MiB, and never destroys it: its file stays
-in `spark.local.dir` until Spark ends. So large data is a broadcast of its own here, beside a small function.
+in Spark's local folder until Spark ends. So large data is a broadcast of its own here, beside a small function.
 """
 
 from __future__ import annotations

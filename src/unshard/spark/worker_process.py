@@ -1,4 +1,4 @@
-"""What Spark tasks call in their worker process: data of the job, a barrier, counters, less garbage collection."""
+"""Functions that Spark tasks call in their worker process: data of the job, barrier, counters, fewer collections."""
 
 from __future__ import annotations
 
