@@ -8,6 +8,7 @@ import pytest
 from made_events import File
 from made_logs import NAME
 
+from unshard.errors import BinlogError
 from unshard.model.position import Location, Position
 from unshard.sync.source_log.open_batch import statement_again
 from unshard.sync.source_log.reader import LoggedDdl, Move, TransactionRows, Work, next_work
@@ -102,6 +103,21 @@ def test_rows_among_temporary_tables_are_taken(tmp_path: Path, another: str | No
     assert [begin <= place < end for (begin, end), place in zip(begun, (first, second), strict=False)] == [True, True]
     assert [work.end.gtid for work in rows(found)] == ["0-7-1", "0-7-2", "0-7-4"]
     assert ("0-7-3" in [work.end.gtid for work in found]) == (budget == 1)  # else with the transaction behind it
+
+
+@pytest.mark.parametrize("sql", ["CREATE TEMPORARY TABLE a (x INT)", "CREATE OR REPLACE TEMPORARY TABLE a SELECT 1"])
+def test_a_temporary_table_behind_rows_is_refused(tmp_path: Path, sql: str) -> None:
+    """The log is as the server wrote it: to fetch it again does not help."""
+    file = File()
+    file.gtid(1, flags=4)
+    file.table_map()
+    file.rows()
+    at = file.query(sql)
+    file.xid()
+    with pytest.raises(BinlogError, match="binlog_format=ROW") as caught:
+        works(tmp_path, file)
+    error = caught.value
+    assert (error.code, error.where.position, error.cause) == ("BINLOG-004", f"{NAME}:{at}", sql)
 
 
 @pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])

@@ -133,6 +133,18 @@ def test_a_log_that_can_not_be_followed_is_left_behind(case: str, walk: Walk) ->
     walk.ends_equal()
 
 
+def test_a_temporary_table_behind_rows_of_a_session_that_does_not_log_rows(walk: Walk) -> None:
+    walk.followed()
+    made = ("INSERT INTO {0} VALUES (3, UUID_SHORT())", "CREATE TEMPORARY TABLE mysql.x (id INT)")
+    walk.write(["SET binlog_format = MIXED", "BEGIN", *made, "INSERT INTO {0} VALUES (4, UUID_SHORT())", "COMMIT"])
+    error = walk.failed()
+    assert error.code == "BINLOG-004"
+    assert "binlog_format=ROW" in error.hint
+    assert ANEW in error.hint
+    walk.reset()
+    walk.ends_equal()
+
+
 def test_gtids_that_are_purged(walk: Walk) -> None:
     ((server,),) = walk.source.query("SELECT @@server_id")
     begin = {"meta": {"binlog-gtid": f"0-{server}-1"}}

@@ -15,13 +15,14 @@ from unshard.testing.mariadb_server import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FIRST, SECOND, THIRD = 0, 1, 2
 TABLES = {"one key": ROW, "two keys": f"{ROW}, UNIQUE (v, id)"}
+TEXT = "id VARCHAR(20) CHARACTER SET utf8mb4 COLLATE {} NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
 
 
 @pytest.fixture
 def shards(request: pytest.FixtureRequest, source_server: MariadbServer, target_server: MariadbServer) -> Shards:
     schema, folder = request.getfixturevalue("schema"), request.getfixturevalue("tmp_path")
     assert isinstance(folder, Path)
-    return Shards(schema, {"s1": source_server}, target_server, folder, 3, row=TABLES[request.param])
+    return Shards(schema, {"s1": source_server}, target_server, folder, 3, row=TABLES.get(request.param, request.param))
 
 
 @pytest.mark.parametrize("shards", TABLES, indirect=True)
@@ -72,3 +73,35 @@ def test_two_rows_that_stay_stop_the_task(shards: Shards, spark: SparkSession) -
         assert caught.value.code == "SYNC-003"
         run.crew.errors.clear()
     assert not shards.target.query(f"SELECT * FROM {shards.merged} WHERE id = {a}")
+
+
+@pytest.mark.parametrize("shards", [TEXT.format("utf8mb4_general_ci"), TEXT.format("utf8mb4_bin")], indirect=True)
+@pytest.mark.parametrize("compact", [True, False])
+def test_rows_that_move_to_a_key_of_another_text(compact: bool, shards: Shards, spark: SparkSession) -> None:
+    """In safe mode, with the INSERT first: case, accents or trailing blanks differ; a binary collation has two rows."""
+    shards.syncer = {"safe-mode": True, "compact": compact}
+    first, second = shards.at(FIRST), shards.at(SECOND)
+    with TaskRun(shards.files(), spark) as run:
+        shards.sources["s1"].run(
+            *(f"INSERT INTO {first} VALUES ('{id}', 'old')" for id in ("abc", "gives", "b", "\u00e4", "up", "stays"))
+        )
+        run.reach("sync")
+        run.catch_up()
+        shards.sources["s1"].run(
+            "BEGIN",
+            f"INSERT INTO {second} VALUES ('ABC', 'moved')",
+            f"DELETE FROM {first} WHERE id = 'abc'",
+            f"INSERT INTO {second} VALUES ('Gives', 'moved')",
+            f"UPDATE {first} SET id = 'given' WHERE id = 'gives'",
+            f"INSERT INTO {second} VALUES ('b ', 'moved')",
+            f"DELETE FROM {first} WHERE id = 'b'",
+            f"INSERT INTO {second} VALUES ('A', 'moved')",
+            f"DELETE FROM {first} WHERE id = '\u00e4'",
+            f"INSERT INTO {second} VALUES ('UP', 'moved')",
+            f"UPDATE {first} SET v = 'goes' WHERE id = 'up'",
+            f"DELETE FROM {first} WHERE id = 'up'",
+            f"UPDATE {first} SET id = 'STAYS' WHERE id = 'stays'",
+            "COMMIT",
+        )
+        run.catch_up()
+        assert sorted(shards.target.query(f"SELECT * FROM {shards.merged}")) == sorted(shards.expected())

@@ -92,6 +92,22 @@ def test_nulls_and_a_change_of_the_key() -> None:
     assert found.ordered.tolist() == [False, False, True, True]
 
 
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_the_two_zeros_of_a_key_are_one_value(kind: str) -> None:
+    """Their texts differ. In two partitions, a DELETE of the one would remove the other, which safe mode wrote."""
+    own = plan(key=Column("id", kind, kind, nullable=False))
+    images = [(Op.DELETE, 0, -0.0), (Op.INSERT, 1, 0.0), (Op.INSERT, 2, 0.5), (Op.DELETE, 3, -0.5)]
+    columns = [[int(op), seq, key, None, None, None] for op, seq, key in images]
+    number = pa.float32() if kind == "float" else pa.float64()
+    types = [IMAGE_FIELDS[0].type, IMAGE_FIELDS[1].type, number, pa.int64(), pa.string(), pa.int64()]
+    arrays = [pa.array(values, form) for values, form in zip(zip(*columns, strict=True), types, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, ["op", "seq", "id", "n", "code", "note"])
+    (ties,) = find_ties([(own, batch)], 1000)
+    assert len(set(ties.key.to_pylist())) == 4
+    assert ties.ordered.tolist() == [True, True, False, False]
+    assert ties.part[0] == ties.part[1]
+
+
 def test_a_prefix_counts_characters() -> None:
     pair = ties_of((Op.INSERT, 0, (1, 1, "abx", 0)), (Op.INSERT, 1, (2, 1, "aby", 0)), kind=PAIR)
     assert pair.ordered.all()

@@ -77,6 +77,20 @@ def test_free_updates_of_a_table_with_several_keys_are_replaced_one_by_one_in_sa
     ]
 
 
+def test_an_insert_deletes_keys_before_it_in_safe_mode() -> None:
+    """Those of rows that it may replace: in its place among the rows of the list, and not counted."""
+    pairs = [(b"(%d,%d,0)," % (n, n), b"(`a`=%d AND `b`=%d) OR " % (n, n)) for n in range(4)]
+    old_keys = (None, None, b"".join(key for _, key in pairs[:2]), None)
+    rows = changes(*((1, Op.INSERT, key, old, row) for (row, key), old in zip(pairs, old_keys, strict=True)))
+    (chunk,) = merge(rows, TARGETS, BatchShape(1, 100), safe=True)
+    assert [(one.sql.decode(), one.rows) for one in chunk.statements] == [
+        ("REPLACE INTO `d`.`p` (`a`,`b`,`v`) VALUES (0,0,0),(1,1,0)", 2),
+        ("DELETE FROM `d`.`p` WHERE (`a`=0 AND `b`=0) OR (`a`=1 AND `b`=1)", 0),
+        ("REPLACE INTO `d`.`p` (`a`,`b`,`v`) VALUES (2,2,0),(3,3,0)", 2),
+    ]
+    assert [part.statements for part in chunk.smaller()] == [chunk.statements[:1], chunk.statements[1:]]
+
+
 def test_updates_of_an_ordered_table_find_the_row_by_its_old_key() -> None:
     rows = changes((2, Op.UPDATE, b"2,", b"1,", b"`id`=2,`v`='b'"), (2, Op.UPDATE, b"1,", b"3,", b"`id`=1,`v`='c'"))
     assert sql(rows) == [

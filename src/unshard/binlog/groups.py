@@ -33,6 +33,8 @@ def _codes(*kinds: str) -> frozenset[int]:
 BEGINS = _codes("mariadb_gtid", "mysql_gtid", "tagged_gtid", "anonymous_gtid")
 """Codes of the events that begin a group: each has the group's GTID, or stands for none."""
 _BOUNDS = BEGINS | _codes("rotate", "stop")
+_XA = _codes("xa_prepare", "payload") | frozenset({165})
+"""Codes of the events of an XA transaction, and of those whose text is compressed (165: QUERY_COMPRESSED)."""
 XID, QUERY = 16, 2
 
 
@@ -71,6 +73,12 @@ def gtid_before(data: Data, offset: int, *, checksum: bool) -> str:
 def next_group(data: Data, offset: int, *, size: int) -> int | None:
     """Return where the first group at or after `offset`, an event's begin, begins."""
     return next((at for at, code, _ in _events(data, offset, size) if code in BEGINS), None)
+
+
+def may_be_xa(data: Data, group: Group) -> bool:
+    """Return whether a group may prepare, commit or roll back an XA transaction: it shows that, or hides its text."""
+    end = len(data) if group.end is None else group.end
+    return any(code in _XA for _, code, _ in _events(data, group.start, end)) or b"XA " in data[group.start : end]
 
 
 def _events(data: Data, start: int, size: int) -> Iterator[tuple[int, int, int]]:

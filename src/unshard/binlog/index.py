@@ -18,7 +18,7 @@ from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
 from unshard.binlog.query import Damaged, QueryEvent, read_query
-from unshard.binlog.query_kind import QueryKind, as_truncate, classify
+from unshard.binlog.query_kind import QueryKind, as_truncate, classify, makes_temporary_table
 from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, Rotate, Stop, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
@@ -34,6 +34,11 @@ _QUERY_COMPRESSED = 165
 _PIECE = 16 << 20  # bytes of a payload that are unpacked at a time
 _REASON = {number: name for name, number in REASONS.items()}
 
+_ROW_FORMAT = (
+    "a session that does not log in ROW format made it in a transaction that had changed rows: set binlog_format=ROW on"
+    " the source (globally, and in sessions that are open, or end them), then begin anew by `unshard run TASK.yaml"
+    " --reset` (a cluster: `stop-task`, then `start-task --reset`)"
+)
 REFUSALS = frozenset({"BINLOG-004", "BINLOG-005", "BINLOG-007", "BINLOG-031", "BINLOG-032", "BINLOG-033"})
 """The errors of a walk at bytes that are what the server wrote, but that can't be followed."""
 
@@ -269,6 +274,8 @@ class _Walk:
     def _statement(self, query: QueryEvent) -> TransactionRange | None:
         scanner = self.scanner
         if scanner.group_rows:
+            if makes_temporary_table(query.sql):
+                raise self._error("BINLOG-004", query.sql[:300], event="CREATE TEMPORARY TABLE", remedy=_ROW_FORMAT)
             raise self._fault("unexpected")
         start = scanner.group_start if scanner.grouped else scanner.offset
         if alter_flags(self.data, start, scanner.offset, checksum=self.checksum) & (_START_ALTER | _ROLLBACK_ALTER):

@@ -55,6 +55,12 @@ def classify(sql: str) -> QueryKind:
     return _BOUNDS.get(first, QueryKind.STATEMENT)
 
 
+def makes_temporary_table(sql: str) -> bool:
+    """Return whether a statement is CREATE TEMPORARY TABLE."""
+    words = [word for word in first_words(sql, 5) if word not in ("OR", "REPLACE")]
+    return words[:3] == ["CREATE", "TEMPORARY", "TABLE"]
+
+
 def as_truncate(sql: str) -> str:
     """Return the TRUNCATE for the DELETE that a server logs of itself; "" for any other statement.
 

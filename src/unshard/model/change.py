@@ -56,6 +56,9 @@ EXCHANGE_SCHEMA = pa.schema(
 )
 """Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`.
 
+`old_key` is the key before an UPDATE, null for other changes. In safe mode it may have several keys, one after the
+other, also for an INSERT: their rows are deleted before the change.
+
 `target` and `table` are the numbers of the target table and the source table in the batch's plan. An `ordered` change
 keeps the binlog's order relative to the other ordered changes of its partition, and is not compacted. Other changes may
 overtake each other, as long as changes of one key don't. `seq` is the number of the change in the log, as row images

@@ -90,12 +90,23 @@ def _components(images: _Images, identity: np.ndarray, count: int) -> np.ndarray
     join_pairs(parents, identity[before], identity[before + 1])
     target = images.batches[0][0].target
     for tie in target.ties:
-        if tie.exact and tie.columns == target.key:
+        if tie.exact and tie.columns == target.key and not _floating(tie, images.batches):
             continue  # the identity itself
         hashes, known = _hashes(tie, images.batches)
         join_equal(parents, identity, hashes, known)
     settle(parents)
     return parents
+
+
+def _floating(tie: ConflictKey, batches: Batches) -> bool:
+    """Return whether a column of the key is a float in any of the tables: 0.0 and -0.0 are equal, their texts not."""
+    names = {name.lower() for name in tie.columns}
+    return any(
+        pa.types.is_floating(batch.column(len(IMAGE_FIELDS) + place).type)
+        for plan, batch in batches
+        for place, column in enumerate(plan.table.columns)
+        if column.name.lower() in names
+    )
 
 
 def _born(images: _Images, identity: np.ndarray) -> np.ndarray:

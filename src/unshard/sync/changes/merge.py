@@ -21,7 +21,8 @@ first, `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | DELETE | `DELETE … WHERE … LIMIT 1` | one |
 
 In safe mode a change may meet its own result, or a later one, and no row is counted as missing. REPLACE deletes the row
-of that key itself, so a DELETE before it is written only where the key has changed.
+of that key itself, so a DELETE before it is written only where the key has changed, or `old_key` has keys of rows that
+may have moved (`sync.changes.safe_mode_moves`).
 
 An UPDATE by ON DUPLICATE KEY could change another row through a second unique key. A table that has one gets it only
 where its own row exists, is locked, and is found by the primary key first (`TargetPlan.locked_upserts`).
@@ -302,25 +303,30 @@ def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -
 
 def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:
     """Yield the same changes in a form that may be applied any number of times."""
-    count = end - start
     if op is Op.DELETE:
-        yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
+        yield Statement(_sql(columns, target, op, start, end), op, target.id, end - start, end - start)
         return
-    rows = columns.row.slice(start, end)
+    gives = start + np.flatnonzero(columns.old_key.sizes()[start:end])
+    bounds = sorted({start, *gives.tolist(), end})
+    for first, last in itertools.pairwise(bounds):
+        old_key = columns.old_key.slice(first, first + 1)
+        if old_key and old_key != columns.key.slice(first, first + 1):
+            where = _where(target, old_key)
+            yield Statement(b"DELETE FROM " + target.name.quoted.encode() + b" WHERE " + where, op, target.id, 0)
+        yield from _replaced(columns, target, op, first, last)
+
+
+def _replaced(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:
+    """Yield what writes those rows, whether they are there or not."""
     if op is Op.INSERT or not _by_condition(columns, target, start):
+        count, rows = end - start, columns.row.slice(start, end)
         verb = b"REPLACE" + _insert(target)[len(b"INSERT") :]
         values = _list(columns, target, start, end, len(verb))
         yield Statement(verb + rows[:-1], op, target.id, count, count, values=values)
         return
-    table = target.name.quoted.encode()
-    if not columns.ordered[start]:
-        for at in range(start, end):
-            yield Statement(b"REPLACE INTO " + table + b" SET " + columns.row.slice(at, at + 1), op, target.id, 1, 1)
-        return
-    old_key = columns.old_key.slice(start, end)
-    if old_key != columns.key.slice(start, end):
-        yield Statement(b"DELETE FROM " + table + b" WHERE " + _where(target, old_key), op, target.id, 0)
-    yield Statement(b"REPLACE INTO " + table + b" SET " + rows, op, target.id, count, count)
+    begin = b"REPLACE INTO " + target.name.quoted.encode() + b" SET "
+    for at in range(start, end):
+        yield Statement(begin + columns.row.slice(at, at + 1), op, target.id, 1, 1)
 
 
 def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:

@@ -1,18 +1,22 @@
-"""Leaves out, in safe mode, ordered changes of rows that another shard has replaced.
+"""Puts, in safe mode, the removal of rows that other shards may have replaced before the rows that replace them.
 
 In safe mode an INSERT is a REPLACE. So when a row moves from one merged table to another under its key, INSERT first,
-the REPLACE has removed the old row by the time the DELETE comes, and the DELETE would remove the new one. Therefore, of
-each key that several tables change, one table keeps it: the table that has a row of it in the end; if several have, the
-one that changed it last. What others do to the key after that row was inserted is left out:
+the REPLACE has removed the old row by the time the DELETE comes, and the DELETE would remove the new one. Therefore a
+key that a table no longer has in the end is deleted before the first row that another table has then. What the table
+does to the key later is left out. Rows that have a key in the end are written as they come:
 
-| changes of one key, by source table | applied in safe mode |
+| changes, by source table | applied in safe mode |
 |---|---|
-| INSERT of B, DELETE of A | REPLACE |
-| INSERT of B, UPDATE of A that gives up the key | REPLACE, REPLACE under the other key |
-| INSERT of B, UPDATE of A that keeps the key, DELETE of A | REPLACE |
-| INSERT of B, UPDATE of A to this key from another one, DELETE of A | REPLACE, DELETE of the other key |
-| INSERT of B, INSERT of C, DELETE of A, DELETE of B | REPLACE, REPLACE |
+| INSERT of B, DELETE of A | DELETE, REPLACE |
+| INSERT of B, UPDATE of A that gives up the key | DELETE and REPLACE, REPLACE under the other key |
+| INSERT of B, UPDATE of A that keeps the key, DELETE of A | DELETE, REPLACE |
+| INSERT of B, UPDATE of A to this key from another one, DELETE of A | DELETE, REPLACE, DELETE of the other key |
+| INSERT of B, INSERT of C, DELETE of A, DELETE of B | REPLACE, DELETE, DELETE, REPLACE |
 | INSERT of B, DELETE of B, DELETE of A | REPLACE, DELETE, DELETE |
+
+This holds whether the keys of A and B are equal for the target or not, so keys are compared by their texts only with
+those of their own table: one that the target takes for another text's (case, accents, trailing blanks, a number written
+otherwise) has moved as well. A DELETE that belongs to another change is in that change's `old_key`.
 
 Outside of safe mode the target refuses that INSERT. Compacted changes don't need this (`sync.changes.compact`).
 """
@@ -25,9 +29,15 @@ import pyarrow.compute as pc
 
 from unshard.model.change import Op
 
+_NEVER = np.iinfo(np.int64).max
+
 
 def without_taken_over(changes: pa.Table) -> pa.Table:
-    """Return changes in the order of `seq`, without those of a table's rows that another's have replaced. Pure."""
+    """Return changes, given in the order of `seq`, so that no row of a table removes one that another table has. Pure.
+
+    `old_key` of a change may have the texts of several keys then, also that of an INSERT: all of them are deleted
+    before the row is written.
+    """
     table = changes.column("table").to_numpy()
     if len(changes) < 2 or (table == table[0]).all():
         return changes
@@ -41,8 +51,16 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
         pa.chunked_array([*key.chunks, *old_key.take(pa.array(gives)).chunks]).combine_chunks().dictionary_encode()
     )
     keys = numbers.indices.to_numpy(zero_copy_only=False)
-    lost = _replaced(keys, changes.column("target").to_numpy()[place], table[place], place, removes)
+    row, since = _rows_that_end(keys, changes.column("target").to_numpy()[place], table[place], place, removes)
+    lost = place > since
+    if not lost.any():
+        return changes
     kept = ~lost[:count]
+    moved = np.full(count, _NEVER)
+    deletes = np.flatnonzero(lost[:count] & (op == Op.DELETE))
+    ended, first = np.unique(row[deletes], return_index=True)
+    moved[deletes[first]] = since[deletes[first]]
+    kept[deletes[first]] = True
     stays = np.zeros(count, dtype=bool)
     stays[gives[lost[count:]]] = True
     only_gives = np.zeros(count, dtype=bool)
@@ -52,28 +70,54 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
         changes = _as_deletes(changes, pa.array(only_gives))
     if (stays & kept).any():
         changes = _with(changes, "old_key", pc.if_else(pa.array(stays & kept), key, changes.column("old_key")))
-    return changes if kept.all() else changes.filter(pa.array(kept))
+    rest, first = np.unique(row[lost & ~np.isin(row, ended)], return_index=True)
+    if len(rest):
+        chosen = np.flatnonzero(lost & ~np.isin(row, ended))[first]
+        changes = _deleting(changes, since[chosen], numbers.dictionary.take(pa.array(keys[chosen])))
+    position = np.where(moved < _NEVER, 2 * np.minimum(moved, count) - 1, 2 * np.arange(count))
+    order = np.argsort(position, kind="stable")
+    return changes.take(pa.array(order[kept[order]]))
 
 
-def _replaced(
+def _rows_that_end(
     key: np.ndarray, target: np.ndarray, table: np.ndarray, place: np.ndarray, removes: np.ndarray
-) -> np.ndarray:
-    """Return which changes are of a table that loses the key, and come after the INSERT of the keeper's row."""
-    order = np.lexsort((place, table, key, target))
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each change's row, and from which place on the row must not be touched.
+
+    A row is a key of a table. The place is that of the first change by which another table of the target gets a row
+    that it has in the end; there is none for a row that its own table has in the end.
+    """
+    order = np.lexsort((place, key, table))
     key, target, table, place, removes = (one[order] for one in (key, target, table, place, removes))
-    new_key = np.append(True, (key[1:] != key[:-1]) | (target[1:] != target[:-1]))
-    new_table = np.append(True, new_key[1:] | (table[1:] != table[:-1]))
-    born = new_table | np.append(False, removes[:-1])
-    last = np.flatnonzero(np.append(new_table[1:], True))
+    new_row = np.append(True, (key[1:] != key[:-1]) | (table[1:] != table[:-1]))
+    number = np.cumsum(new_row) - 1
+    born = new_row | np.append(False, removes[:-1])
+    last = np.flatnonzero(np.append(new_row[1:], True))
     birth = np.maximum.accumulate(np.where(born, np.arange(len(order)), 0))[last]
-    number = np.cumsum(new_key) - 1
     lives = ~removes[last]
-    by_key = np.lexsort((place[last], lives, number[last]))
-    keeper = by_key[np.append(np.diff(number[last][by_key]) != 0, True)]
-    since = np.where(lives[keeper], place[birth[keeper]], np.iinfo(np.int64).max)
-    found = np.zeros(len(order), dtype=bool)
-    found[order] = (table != table[last][keeper][number]) & (place > since[number])
-    return found
+    tables, begin, own = np.unique(table[last], return_index=True, return_inverse=True)
+    targets = target[last][begin]
+    first = np.full(len(tables), _NEVER)
+    np.minimum.at(first, own[lives], place[birth[lives]])
+    others = (targets[:, None] == targets) & ~np.eye(len(tables), dtype=bool)
+    since = np.where(others, first, _NEVER).min(axis=1)
+    row, until = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
+    row[order] = number
+    until[order] = np.where(lives, _NEVER, since[own])[number]
+    return row, until
+
+
+def _deleting(changes: pa.Table, place: np.ndarray, keys: pa.Array) -> pa.Table:
+    """Add keys to those that the changes at these places delete."""
+    order = np.argsort(place, kind="stable")
+    at, begin = np.unique(place[order], return_index=True)
+    lists = pa.ListArray.from_arrays(pa.array([*begin, len(order)], pa.int32()), keys.take(pa.array(order)))
+    texts = pc.binary_join(lists, b"")
+    index, there = np.zeros(len(changes), dtype=np.int64), np.zeros(len(changes), dtype=bool)
+    index[at], there[at] = np.arange(len(at)), True
+    old_key = pc.fill_null(changes.column("old_key"), b"")
+    joined = pc.binary_join_element_wise(old_key, texts.take(pa.array(index)), b"")
+    return _with(changes, "old_key", pc.if_else(pa.array(there), joined, changes.column("old_key")))
 
 
 def _as_deletes(changes: pa.Table, chosen: pa.Array) -> pa.Table:

@@ -13,6 +13,7 @@
 | `resync` | the re-sync: the changes that waited, read again and applied |
 | `moved_rows` | the search for rows that moved between shards while a statement waited |
 | `changed_keys` | the keys of these changes |
+| `equal_keys` | the form in which keys are compared that the target may take for equal |
 | `shared_keys` | the keys that more than one table has changed |
 | `move_outcomes` | the decision about each change of such a key |
 | `left_out_moves` | the changes that a batch of the re-sync leaves out by that decision |

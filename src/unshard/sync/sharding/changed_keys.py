@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.binlog.images import PartialImages
+from unshard.kernels.literals import hash_of
 from unshard.model.change import Op
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Table, TableName
 from unshard.sync.batch.plan import BatchPlan, Range, TablePlan
 from unshard.sync.changes.decode import decode
 from unshard.sync.changes.encode import keys_of
 from unshard.sync.changes.filter import filter_rows
 from unshard.sync.changes.map import batch_of, map_columns, with_keys
+from unshard.sync.sharding.equal_keys import coarse_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class ChangedKeys:
     All arrays have one entry a change. `key`: the encoded key. `inserts`: the row exists after the change and not
     before it. `lives`: the row exists after the change. `half`: the change is one of the two of such an UPDATE. `seq`:
     the row image's number in the log. `event`: the offset of its row event. `number`: its number among the event's
-    changes.
+    changes. `coarse`: a hash of the key that is the same for all keys that the target may take for this one.
     """
 
     table: TableName
@@ -38,6 +40,7 @@ class ChangedKeys:
     seq: np.ndarray
     event: np.ndarray
     number: np.ndarray
+    coarse: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +70,18 @@ def own_key(table: Table, identity: Sequence[str], key: Sequence[str]) -> OwnKey
     return OwnKey(names, sure=False)
 
 
-def changed_keys(plan: BatchPlan, keys: Mapping[TableName, OwnKey]) -> list[ChangedKeys]:
+def changed_keys(plan: BatchPlan, keys: Mapping[TableName, OwnKey], there: Sequence[Column] = ()) -> list[ChangedKeys]:
     """Return the changed keys of all tables of the plan, in no order.
 
-    Raises as decoding does; SyncError SYNC-030 for row images without key columns.
+    `there` are the columns of the target's key, if keys are to be compared as the target does; without them
+    `ChangedKeys.coarse` is the hash of the key's text. Raises as decoding does; SyncError SYNC-030 for row images
+    without key columns.
     """
     found = []
     for piece in plan.ranges:
         for table, images in decode(plan, piece, offsets=True)[0]:
             if len(batch_of(images)):
-                found += _of_images(plan, piece, table, images, keys[table.table.name].names)
+                found += _of_images(plan, piece, table, images, keys[table.table.name].names, there)
     return found
 
 
@@ -90,7 +95,12 @@ def numbered(images: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _of_images(
-    plan: BatchPlan, piece: Range, table: TablePlan, images: pa.RecordBatch | PartialImages, names: Mapping[str, str]
+    plan: BatchPlan,
+    piece: Range,
+    table: TablePlan,
+    images: pa.RecordBatch | PartialImages,
+    names: Mapping[str, str],
+    there: Sequence[Column],
 ) -> list[ChangedKeys]:
     whole = batch_of(images)
     seqs, events, numbers = numbered(whole)
@@ -113,6 +123,7 @@ def _of_images(
         inserts = ((op == Op.INSERT) | ((op == Op.UPDATE_AFTER) & half))[index]
         event, number = events[places][index], numbers[places][index]
         chosen = key.take(pa.array(index))
+        coarse = coarse_hashes(mapped, batch, there)[index] if there else hash_of(chosen)
         name = table.table.name
-        found.append(ChangedKeys(name, piece, chosen, inserts, lives, half[index], seq[index], event, number))
+        found.append(ChangedKeys(name, piece, chosen, inserts, lives, half[index], seq[index], event, number, coarse))
     return found

@@ -6,7 +6,7 @@ whose outcome depends on the batch is decided here, when the plan of the batch i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from unshard.sync.changes.decode import decode
 from unshard.sync.changes.map import batch_of
 from unshard.sync.planning.operators import without_moved
 from unshard.sync.sharding.changed_keys import numbered
-from unshard.sync.sharding.move_outcomes import Fate, KeyChange, MoveOutcome, fates
+from unshard.sync.sharding.move_outcomes import Fate, KeyChange, MoveOutcome, When, fates
 
 Event = tuple[TableName, str, int]
 """A table, and the file and offset of a row event that has rows of it."""
@@ -77,6 +77,38 @@ def decided(keys: Iterable[list[SharedChange]]) -> LeftOutChanges:
     for (event, number), left in found.items():
         by_event.setdefault(event, {})[number] = left
     return by_event
+
+
+@dataclass(frozen=True, slots=True)
+class UnsureChange:
+    """A change of `key` that may remove the row that another shard has under `other`, for the target an equal key."""
+
+    change: SharedChange
+    key: bytes
+    other: bytes
+
+
+def unsure(changes: Collection[tuple[bytes, SharedChange]]) -> Iterator[UnsureChange]:
+    """Yield the changes that are due now and may remove a row that has moved to an equal key of another shard. Pure.
+
+    `changes` are those of keys that have different texts and may be equal for the target (`sync.sharding.equal_keys`),
+    each with its key, in the order of the log. A change is yielded if its shard has no row of its key in the end, and
+    another shard has inserted a row of another text that stays, and that the target has by then.
+    """
+    last = {(one.change.table, key): one.change.lives for key, one in changes}
+    born: dict[tuple[TableName, bytes], KeyChange] = {}
+    for key, one in changes:
+        if one.change.inserts and last[one.change.table, key]:
+            born[one.change.table, key] = one.change
+    for key, one in changes:
+        change = one.change
+        if change.when is not When.NOW or last[change.table, key]:
+            continue
+        for (table, other), insert in born.items():
+            ahead = insert.when is When.AHEAD or (insert.when is When.NOW and insert.order < change.order)
+            if table != change.table and other != key and ahead:
+                yield UnsureChange(one, key, other)
+                break
 
 
 def without(plan: BatchPlan, changes: LeftOutChanges) -> BatchPlan:

@@ -12,6 +12,9 @@ where this one ended.
 | changes of a table | logged, and not searched: the target refuses a second row of a key | SHARD-032 |
 | the same, with `binlog skip` for the position that SHARD-032 names | | logged, and not searched |
 
+Keys are compared by their texts. In the modes of the last column, changes are looked for, too, that may remove a row
+which has moved to a key of another text that the target takes for the same (`sync.sharding.equal_keys`): SHARD-032.
+
 If the process dies, the next one finds the same again. Only a batch that leaves changes out has a record of it.
 """
 
@@ -24,17 +27,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unshard.errors import ShardError, UnshardError, Where
-from unshard.kernels.literals import hash_of
 from unshard.log import logger
 from unshard.model.position import Location, Position
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch.plan import BatchPlan, TablePlan, TargetPlan
 from unshard.sync.changes.map import mapped
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.sharding.changed_keys import ChangedKeys, changed_keys, own_key
-from unshard.sync.sharding.left_out_moves import LeftOutChanges, SharedChange, decided, without
+from unshard.sync.sharding.equal_keys import compared_otherwise
+from unshard.sync.sharding.left_out_moves import LeftOutChanges, SharedChange, UnsureChange, decided, unsure, without
 from unshard.sync.sharding.move_outcomes import KeyChange, When
 from unshard.sync.sharding.shared_keys import SharedKeys
 from unshard.sync.source_log.prepared_xa import rows_behind
@@ -43,6 +46,8 @@ from unshard.target.operators import Operator, OperatorKind
 
 STRETCH_BYTES = 16 << 20
 """Bytes of the log that are decoded at a time."""
+MOST_UNSURE = 200_000
+"""The most changes of keys that may be equal which are compared; with more it can't be told whether a row has moved."""
 LOOK_SECONDS = 1.0
 """Seconds that one call of `looked` reads the log, so that a stop is seen soon."""
 
@@ -53,7 +58,8 @@ class _Look:
 
     `strict`: the target replaces a row of an equal key, so a moved row that the search misses would be lost unnoticed.
     A table that can't be searched then stops the source, unless one of `operators` is for the position. `sure`: equal
-    keys mean the same row. `aside`: the tables that are not searched.
+    keys mean the same row. `there`: the target's columns of the key, if keys are compared as the target does. `aside`:
+    the tables that are not searched.
     """
 
     group: ShardingGroup
@@ -64,6 +70,7 @@ class _Look:
     strict: bool
     operators: Sequence[Operator]
     sure: bool = True
+    there: Sequence[Column] = ()
     aside: set[TableName] = field(default_factory=set)
 
 
@@ -149,6 +156,7 @@ class MovedRows:
         while True:
             try:
                 yield from self._compared(look)
+                yield from self._compared_as_there(look)
                 return
             except _FewerColumns as fewer:
                 look.target, look.sure = replace(look.target, key=fewer.key), False
@@ -175,7 +183,7 @@ class MovedRows:
             for rows in self._stretches(look, begin):
                 for keys in self._keys(look, rows):
                     shard = group.known_as(keys.table, rows.begin)
-                    shared.add(hash_of(keys.key), numbers.setdefault(shard, len(numbers)))
+                    shared.add(keys.coarse, numbers.setdefault(shard, len(numbers)))
                 yield
             begin = since
             if not shared.begin():
@@ -187,7 +195,7 @@ class MovedRows:
         seen: dict[bytes, list[SharedChange]] = {}
         orders = 0
         for rows in self._stretches(look, since):
-            for key, one in self._of_shared(look, rows, shared.found):
+            for _, key, one in self._of_shared(look, rows, shared.found):
                 change = replace(one.change, order=orders)
                 seen.setdefault(key, []).append(replace(one, change=change))
                 orders += 1
@@ -196,6 +204,53 @@ class MovedRows:
             self._untold_keys(look, seen.values())
         else:
             self._left_out = decided(seen.values())
+
+    def _compared_as_there(self, look: _Look) -> Iterator[None]:
+        """Look for changes that may remove a row of another text's key, where the target replaces rows unseen.
+
+        Raises ShardError SHARD-032.
+        """
+        there = self.rules.targets.get(look.group.target)
+        columns = [there.column(name) for name in look.target.key] if there is not None else []
+        if not look.strict or not compared_otherwise(columns):
+            return
+        look = replace(look, there=columns)
+        shared, numbers = SharedKeys(), dict[TableName, int]()
+        while shared.begin():
+            for rows in self._stretches(look, look.resync.since):
+                for keys in self._keys(look, rows):
+                    shard = look.group.known_as(keys.table, rows.begin)
+                    shared.add(keys.coarse, numbers.setdefault(shard, len(numbers)))
+                yield
+        seen: dict[int, list[tuple[bytes, SharedChange]]] = {}
+        orders = 0
+        for rows in self._stretches(look, look.resync.since) if len(shared.found) else ():
+            for number, key, one in self._of_shared(look, rows, shared.found):
+                change = replace(one.change, order=orders)
+                orders += 1
+                if orders <= MOST_UNSURE:
+                    seen.setdefault(number, []).append((key, replace(one, change=change)))
+                elif change.when is When.NOW:
+                    cause = f"more than {MOST_UNSURE} changes are of keys that the target may take for equal"
+                    self._untold(look, one.event[0], Position(*one.event[1:]), cause)
+                    return
+            yield
+        found: dict[TableName, list[UnsureChange]] = {}
+        for doubt in (doubt for changes in seen.values() for doubt in unsure(changes)):
+            if doubt.change.number not in self._left_out.get(doubt.change.event, {}):
+                found.setdefault(doubt.change.event[0], []).append(doubt)
+        for name, several in found.items():
+            self._untold_texts(look, name, sorted(several, key=lambda one: one.change.change.order))
+
+    def _untold_texts(self, look: _Look, name: TableName, several: Sequence[UnsureChange]) -> None:
+        """Leave the table aside, if a place of these changes is told. Raises ShardError SHARD-032."""
+        told = {one.position for one in look.operators if one.op is OperatorKind.SKIP}
+        places = {Position(*one.change.event[1:]): one for one in reversed(several)}
+        place = next((place for place in places if place in told), Position(*several[0].change.event[1:]))
+        one = places[place]
+        key, other = (text.decode(errors="replace")[:200].rstrip(",") for text in (one.key, one.other))
+        cause = f"a change of the key {key}, where another shard has {other}: the target may take them for one key"
+        self._untold(look, name, place, cause)
 
     def _untold_keys(self, look: _Look, seen: Iterable[list[SharedChange]]) -> None:
         """Leave a table aside where two tables have changed equal keys that may be of different rows."""
@@ -234,21 +289,23 @@ class MovedRows:
         known = (name for name in rows.log_range.tables if self.rules.takes(name) and route(name) == look.group.target)
         return sorted(known)
 
-    def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, SharedChange]]:
-        """Return the changes of those keys in a stretch, in the order of the log, each with its key."""
-        listed: list[tuple[int, bytes, SharedChange]] = []
+    def _of_shared(
+        self, look: _Look, rows: TransactionRows, shared: np.ndarray
+    ) -> list[tuple[int, bytes, SharedChange]]:
+        """Return the changes of those keys in a stretch, in the order of the log, each with its key and the hash."""
+        listed: list[tuple[int, int, bytes, SharedChange]] = []
         for keys in self._keys(look, rows):
             name, file = keys.table, keys.piece.file
             shard = look.group.known_as(name, rows.begin)
-            for n in np.flatnonzero(np.isin(hash_of(keys.key), shared)):
+            for n in np.flatnonzero(np.isin(keys.coarse, shared)):
                 event = int(keys.event[n])
                 place = rows.begin if rows.xid else Position(file, event)
                 when = _when(look.group, name, place, look.at)
                 change = KeyChange(0, shard, bool(keys.inserts[n]), bool(keys.lives[n]), when)
                 one = SharedChange(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
-                listed.append((int(keys.seq[n]), keys.key[int(n)].as_py(), one))
+                listed.append((int(keys.seq[n]), int(keys.coarse[n]), keys.key[int(n)].as_py(), one))
         listed.sort(key=lambda found: found[0])
-        return [(key, one) for _, key, one in listed]
+        return [found[1:] for found in listed]
 
     def _keys(self, look: _Look, rows: TransactionRows) -> list[ChangedKeys]:
         """Return the keys that a stretch changes. Tables that can't be read by their structure then are left aside."""
@@ -279,7 +336,7 @@ class MovedRows:
                 raise _FewerColumns(tuple(column for column in key if column in own[name].names.values()))
             tables.append(table)
         look.sure &= all(one.sure for one in own.values())
-        return changed_keys(self.planner.plan(rows, tuple(tables), 0, 0), own) if tables else []
+        return changed_keys(self.planner.plan(rows, tuple(tables), 0, 0), own, look.there) if tables else []
 
     def _plan(self, look: _Look, name: TableName, end: Position) -> TablePlan | None:
         """Return the plan to read the table's changes before `end`; None where the table's copy has them.

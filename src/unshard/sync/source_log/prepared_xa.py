@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from unshard.binlog.groups import Data, Group, may_be_xa
 from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import BudgetReached, TransactionRange
@@ -23,7 +24,8 @@ from unshard.binlog.xa import PreparedStop
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch.stored_plan import RowsRecord
-from unshard.sync.source_log.reader import Complete, Log, Prepare, TransactionRows, Work, next_work
+from unshard.sync.source_log.reader import Complete, Log, Prepare, TransactionRows, Work
+from unshard.sync.source_log.seek import work_past_refused
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
@@ -138,15 +140,18 @@ def no_prepare(work: Complete, source: str) -> BinlogError:
 
 
 def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[PreparedXa | None, bool]:
-    """Return the xid's last prepare in a file from `start` to the commit, and whether any event there names it."""
+    """Return the xid's last prepare in a file from `start` to the commit, and whether any event there names it.
+
+    Refused events are passed over: the task, which is at the commit, has begun behind them.
+    """
     xid, file, at = work.completed.xid, start.file, Location(start)
     found: PreparedXa | None = None
     seen = False
     while at.position.file == file and at.position < work.begin:
         try:
-            one = next_work(log, at, work.begin, _BUDGET, source)
+            one = work_past_refused(log, at, work.begin, _BUDGET, source, _no_xa)
         except BinlogError:
-            return None, True  # the events after the damaged bytes can't be read
+            return None, True  # what comes after the damaged bytes, or what the event is of, can't be read
         if one is None:
             break
         if isinstance(one, Prepare) and one.prepared.xid == xid:
@@ -155,6 +160,10 @@ def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[Pr
             found, seen = None, True
         at = one.end
     return found, seen
+
+
+def _no_xa(group: Group, data: Data) -> bool:
+    return not may_be_xa(data, group)
 
 
 def _before(file: str) -> str | None:

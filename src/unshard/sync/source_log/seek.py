@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TypeGuard
 
-from unshard.binlog.groups import group_around, next_group
+from unshard.binlog.groups import Data, Group, group_around, next_group
 from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import REFUSALS
 from unshard.errors import BinlogError
@@ -67,6 +67,35 @@ def seek(
 def _past_refused(log: Log, at: Location, written: Position, gtid: str, source: str, error: BinlogError) -> Work | None:
     """Return the move past the group at `at`, where `error` was raised, if the set `gtid` has it: it is applied.
 
+    None while the group's end is not written. Raises `error` as `past_refused`.
+    """
+
+    def applied(group: Group, _: Data) -> bool:
+        return bool(group.gtid) and holds(gtid, group.gtid)
+
+    return past_refused(log, at, written, source, error, applied)
+
+
+def work_past_refused(
+    log: Log, at: Location, written: Position, budget: int, source: str, passes: Callable[[Group, Data], bool]
+) -> Work | None:
+    """Do as `next_work`, but move past a group with a refused event that `passes`. Raises BinlogError."""
+    try:
+        return next_work(log, at, written, budget, source)
+    except BinlogError as error:
+        if error.code not in REFUSALS:
+            raise
+    try:
+        return next_work(log, at, written, ONE_TRANSACTION, source)  # what lies before the event
+    except BinlogError as error:
+        return past_refused(log, at, written, source, error, passes)
+
+
+def past_refused(
+    log: Log, at: Location, written: Position, source: str, error: BinlogError, passes: Callable[[Group, Data], bool]
+) -> Work | None:
+    """Return the move past the group at `at`, where `error` was raised, if it `passes`, given its file's bytes.
+
     None while the group's end is not written. Raises `error` for any other group, an event outside of groups, or
     damaged bytes.
     """
@@ -82,11 +111,11 @@ def _past_refused(log: Log, at: Location, written: Position, gtid: str, source: 
     group = group_around(data, offset, size=size, checksum=checksum, first=first)
     if group is None and begin is not None:
         return next_work(log, at, Position(file, begin), ONE_TRANSACTION, source)  # the events before the next group
-    if group is None or not group.gtid or not holds(gtid, group.gtid):
+    if group is None or not passes(group, data):
         raise error
     if group.end is None:
         return past_end(log, at, written)
-    return Move(location_after(at, file, group.end, (group.gtid,)))
+    return Move(location_after(at, file, group.end, (group.gtid,) if group.gtid else ()))
 
 
 def last_held(log: Log, at: Location, end: Position, gtid: str, source: str) -> Location | None:
@@ -105,12 +134,17 @@ def last_held(log: Log, at: Location, end: Position, gtid: str, source: str) -> 
 def gtids_at(log: Log, place: Position, source: str) -> str:
     """Return the GTID set up to `place`, which is written, from the log's file; "" where the file doesn't have it.
 
-    Damaged bytes are no error here: the reader that follows the log meets them, or begins after them.
+    The set has what is refused before `place`. Damaged bytes are no error here: the reader that follows the log meets
+    them, or begins after them.
     """
+
+    def known(group: Group, _: Data) -> bool:
+        return bool(group.gtid)
+
     try:
         head = head_gtids(log, place.file, place)
         at = Location(Position(place.file), str(head or ""))
-        while at.position < place and (work := next_work(log, at, place, _MANY, source)) is not None:
+        while at.position < place and (work := work_past_refused(log, at, place, _MANY, source, known)) is not None:
             at = work.end
     except BinlogError:
         return ""

@@ -95,6 +95,21 @@ def _folded(texts: pa.Array, collation: str, single: bool) -> pa.Array:
     return pc.replace_with_mask(lower, pc.fill_null(pc.invert(simple), False), values.take(other.indices))
 
 
+def coarse(texts: pa.Array, collation: str) -> pa.Array | None:
+    """Return texts in a form in which those that the collation takes for equal have the same bytes, and some others.
+
+    None for a collation that isn't known.
+    """
+    try:
+        table = folding(collation)
+    except KeyError:
+        return None
+    if table is not None:
+        texts = _folded(texts, table, single=False)
+        texts = pc.if_else(pc.match_substring(texts, NO_PLAIN), NO_PLAIN, texts)
+    return pc.utf8_rtrim(texts, characters=" ")
+
+
 def comparable(value: Value, collation: str, rows: ImageRows) -> Any:
     """Return the column's texts in a form in which equal ones have the same bytes."""
 
