@@ -315,7 +315,7 @@ def _sync(
     peers = config.peers or (name,)
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     traits, lazy = read_traits(source), config.mode == "incremental"
-    tables = TrackedTables(name, tracker, rules, upstream)
+    tables = TrackedTables(name, tracker, rules, upstream, lazy=lazy)
     if lazy and traits.logs_creates:
         tables.listing = lambda: (upstream_tables(source), answer_of(source, locate).position)
     check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)

@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from unshard.ddl.pieces import StatementRules
+from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import SyncError
+from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
+from unshard.sync.statements.tracked_tables import TrackedTables
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 """Kinds of statements that change no rows of another table."""
@@ -56,16 +58,19 @@ def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName]
 
 
 def refuse_unlike_read(
-    creates: Iterable[Ddl], made: Mapping[TableName, Table | None], unread: Callable[[TableName], Table | None]
+    found: Iterable[AlterOperation], made: Mapping[TableName, Table | None], tables: TrackedTables, begin: Position
 ) -> None:
     """Raise SyncError SYNC-081 for a table that has one structure if its CREATE made it, and another one if not.
 
-    `creates` are statements of which it is unknown whether they had an effect; `made` has the structures after them,
-    `unread` returns the one that a table was taken to have before. A table without the latter is new.
+    It is one of which can't be known whether it had an effect. `found` are the operations of the statement at `begin`;
+    `made` has the structures after them. A table that was taken to have none before is new.
     """
-    for ddl in creates:
+    for ddl in (piece.ddl for piece in found):
+        creates = ddl.kind is StatementKind.CREATE_TABLE and ddl.if_not_exists
+        if not creates or tables.was_there(ddl.tables[0], begin) is not None:
+            continue
         name = ddl.tables[0]
-        new, old = made.get(name), unread(name)
+        new, old = made.get(name), tables.tracker.unknown(name)
         if new is None or old is None or _read_as(new) == _read_as(old):
             continue
         texts = [

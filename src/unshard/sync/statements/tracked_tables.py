@@ -25,6 +25,8 @@ class TrackedTables:
         absent: the names for which such a snapshot had no table.
         listing: where structures are read when they are first needed, reads anew which tables the source has, and then
             the end of its log; None where each table of which the tracker has no structure is a new one.
+        lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
+        refuse_read: called with a table whose structure is found when it is first needed; may raise.
     """
 
     source: str
@@ -34,6 +36,8 @@ class TrackedTables:
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()
     listing: Callable[[], tuple[frozenset[TableName], Position]] | None = None
+    lazy: bool = False
+    refuse_read: Callable[[TableName], None] = lambda name: None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
@@ -79,6 +83,7 @@ class TrackedTables:
         known = self.tracker.knows(name)
         found = self.tracker.get(name)
         if found is not None and not known:
+            self.refuse_read(name)
             self._record({name: found})
         return found
 
@@ -100,6 +105,11 @@ class TrackedTables:
     def names(self) -> frozenset[TableName]:
         """All known tables of this source."""
         return frozenset(self._names)
+
+    @property
+    def present(self) -> frozenset[TableName]:
+        """The tables of this source at the current position; with `lazy` also those that it got later."""
+        return self.names if self.lazy else self.tracker.names
 
     @property
     def targets(self) -> frozenset[TableName]:
