@@ -20,7 +20,7 @@ from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstrea
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
 from unshard.ddl.statement import StatementKind
-from unshard.ddl.tracker import NOT_FOLLOWED, Changes
+from unshard.ddl.tracker import NOT_FOLLOWED, Changes, schema_row
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location
@@ -39,7 +39,7 @@ from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_
 from unshard.sync.statements.names_by_case import NamesByCase
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
-from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read
+from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read, taken_to_be_there
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing
@@ -259,6 +259,9 @@ class Statements:
                 self._refuse_sharding(own.found, store)
             else:
                 own = self.reader.followed(work, where, rules)
+                there = taken_to_be_there(own.found, self.tables, work.begin)
+                if there and operator.op is OperatorKind.SKIP:
+                    return replace(own, found=()), _Ready(there)
             found = (*(replace(piece, tracked=False) for piece in given), *own.found)
             return own, self._prepared(work, found, rules, store)
         except DdlError as error:
@@ -307,7 +310,7 @@ class Statements:
             return changes
         names = self.tables.names | (self.sharded.groups.names if self.sharded is not None else frozenset())
         gone = (name for name in names if name.table and name.schema in dropped and self.rules.allows(name))
-        return {**dict.fromkeys(gone), **changes}
+        return {**dict.fromkeys(map(schema_row, dropped)), **dict.fromkeys(gone), **changes}
 
     def _recall(self, table: TableName | None) -> None:
         """Track a table again that was dropped while its changes waited, with the structure that it had."""
