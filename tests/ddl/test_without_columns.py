@@ -55,3 +55,13 @@ def test_it_is_as_if_they_had_never_been(
     assert (moved.name, moved.columns) == (TableName("x", "y`z"), found.columns)
     assert moved.create_sql == found.create_sql.replace("CREATE TABLE `t`", "CREATE TABLE `y``z`", 1)
     assert renamed(moved, given.name) == found
+
+
+def test_a_server_that_stores_names_in_lower_case(schema: str) -> None:
+    """Its SHOW CREATE TABLE has another name than the one that was asked for."""
+    with MariadbServer({"lower_case_table_names": "1"}) as folding:
+        folding.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.Orders (id INT)")
+        found = read_table(folding.connection(), TableName(schema, "Orders"))
+    assert found is not None
+    moved = renamed(found, TableName("x", "Sales"))
+    assert moved.create_sql.startswith("CREATE TABLE `Sales` (")

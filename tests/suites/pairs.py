@@ -41,6 +41,8 @@ SUBJECTS: Final = {
         "tests/scenarios/test_statements.py",
         "tests/scenarios/test_partitions_with_other_rows.py",
         "tests/scenarios/test_renames.py",
+        "tests/scenarios/test_names_in_two_cases.py",
+        "tests/scenarios/test_databases_that_are_there.py",
         "tests/scenarios/test_online_ddl.py",
         "tests/scenarios/test_operators.py",
         "tests/scenarios/test_tracked_structures.py",

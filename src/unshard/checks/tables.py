@@ -150,7 +150,8 @@ def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:
             yield Finding(
                 "fail" if folds else "warn",
                 f"same table name in case-insensitive [{shown}]: it {what}" if folds else f"[{shown}] {what}",
-                "route them to one name, or to names that differ: `target-table` under `routes:`",
+                "route them to one name, or to names that differ: `target-table` under `routes:`; case counts in a "
+                "pattern such as `~^(?-i:NAME)$`",
             )
 
 

@@ -29,9 +29,9 @@ def without_columns(table: Table, names: Collection[str]) -> Table:
 
 
 def renamed(table: Table, name: TableName) -> Table:
-    """Return the table under another name, in its `create_sql` too. Pure."""
+    """Return the table under another name, in its `create_sql` too, where a server may have another case. Pure."""
     start = f"CREATE TABLE {quote_name(table.name.table)} "
-    if not table.create_sql.startswith(start):
+    if table.create_sql[: len(start)].lower() != start.lower():
         raise ValueError(f"not what SHOW CREATE TABLE writes of {table.name}: {table.create_sql[:80]}")
     create_sql = f"CREATE TABLE {quote_name(name.table)} {table.create_sql[len(start) :]}"
     return replace(table, name=name, create_sql=create_sql)

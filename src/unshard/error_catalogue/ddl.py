@@ -96,6 +96,22 @@ DDL: dict[str, CatalogueEntry] = {
         "are merged into it, move the rows there by hand, then leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "DDL-049": CatalogueEntry(
+        "{name} would be {target} on the target, where {other} is {taken}: the target takes names for one that differ"
+        " only in case, so the two would be one there",
+        "give {name} another name there by a rule under `routes`, or keep it out by block-allow-list (`ignore-tables`,"
+        " `ignore-dbs`). Write its name there as a regular expression in which case counts, `~^(?-i:NAME)$`. If the two"
+        " are to be one, route both to the same name, in the same case. Then start again",
+    ),
+    "DDL-050": CatalogueEntry(
+        "the statement makes database {schema} if it is not there, and whether it was can't be told any more. Made"
+        " here, its default is {made}; on the source that is {there} now. By the wrong one, columns of later tables"
+        " would get another character set or collation",
+        "find out whether the source had the database before this statement. If it had, leave the statement out,"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`: its default then counts as that of now. If the"
+        " statement made it, give the statement itself, `unshard ctl binlog replace {task_file} -s {source_id}"
+        ' "CREATE DATABASE ..."`. Then start again',
+    ),
     "DDL-013": CatalogueEntry(
         "sequences are not replicated: {statement}",
         "keep the name {sequence} out by block-allow-list, then start again; create the sequence on the target "

@@ -20,11 +20,11 @@ from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import Ddl, StatementKind
-from unshard.ddl.tracker import NOT_FOLLOWED, Changes
+from unshard.ddl.statement import StatementKind
+from unshard.ddl.tracker import NOT_FOLLOWED, Changes, schema_row
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.position import Location, Position
+from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
@@ -37,9 +37,10 @@ from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_fill
+from unshard.sync.statements.names_by_case import NamesByCase
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
-from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read
+from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read, taken_to_be_there
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing
@@ -70,10 +71,13 @@ class Statements:
     touched: frozenset[TableName] = frozenset()
     sharded: ShardedStatements | None = None
     reader: StatementReader = field(init=False)
+    names: NamesByCase = field(init=False)
 
     def __post_init__(self) -> None:
         tracker, was_there = self.tables.tracker, self.tables.was_there
         self.reader = StatementReader(self.source, self.traits, tracker, self.rules, self.events, was_there)
+        self.names = NamesByCase(self.tables, self.ownership.like, self.ownership.store.on_target)
+        self.tables.refuse_read = self.names.refuse_read
 
     def tidy(self, connection: Any) -> None:
         """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
@@ -102,8 +106,7 @@ class Statements:
             wanted = self.reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, store)
             ready = self._prepared(work, wanted.found, self.rules, store)
-            unsure = [piece.ddl for piece in wanted.found if self._is_unsure(piece.ddl, work.begin)]
-            refuse_unlike_read(unsure, ready.changes, self.tables.tracker.presume)
+            refuse_unlike_read(wanted.found, ready.changes, self.tables, work.begin)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
                 backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
@@ -257,10 +260,14 @@ class Statements:
                 self._refuse_sharding(own.found, store)
             else:
                 own = self.reader.followed(work, where, rules)
+                there = taken_to_be_there(own.found, self.tables, work.begin)
+                if there and operator.op is OperatorKind.SKIP:
+                    return replace(own, found=()), _Ready(there)
             found = (*(replace(piece, tracked=False) for piece in given), *own.found)
             return own, self._prepared(work, found, rules, store)
         except DdlError as error:
-            if operator.op is OperatorKind.INJECT and (not own.found or error.code not in _UNTRACKED):
+            injects = operator.op is OperatorKind.INJECT
+            if error.code == "DDL-049" or (injects and (not own.found or error.code not in _UNTRACKED)):
                 raise
             failure = error
         kept = own.found if operator.op is OperatorKind.INJECT else ()
@@ -275,6 +282,7 @@ class Statements:
     ) -> _Ready:
         if not found:
             return _Ready()
+        self.names.refuse(found)
         shared, tracked = Shared(tuple(found)), self.tables.tracker.get
         waiting: Sequence[Table] = ()
         if self.sharded is not None:
@@ -306,7 +314,7 @@ class Statements:
             return changes
         names = self.tables.names | (self.sharded.groups.names if self.sharded is not None else frozenset())
         gone = (name for name in names if name.table and name.schema in dropped and self.rules.allows(name))
-        return {**dict.fromkeys(gone), **changes}
+        return {**dict.fromkeys(map(schema_row, dropped)), **dict.fromkeys(gone), **changes}
 
     def _recall(self, table: TableName | None) -> None:
         """Track a table again that was dropped while its changes waited, with the structure that it had."""
@@ -362,6 +370,7 @@ class Statements:
         also = also or self.ownership.changed(self.tables.names, plan.changes) or nothing
         changes = self.tables.take_changes(plan.end.position)
         store.close(plan.end, changes, Account(), online=plan.online, also=also)
+        self.names.refuse_known(name for name, table in plan.changes.items() if table is not None)
         self.rules.online.apply(plan.online)
 
     def _take_over(self, changes: Changes) -> None:
@@ -376,11 +385,6 @@ class Statements:
             if ddl.kind is StatementKind.DROP_DATABASE:
                 store.on_target(partial(refuse_shared_schema, ddl=ddl, names=self.tables.names, rules=self.rules))
             refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
-
-    def _is_unsure(self, ddl: Ddl, begin: Position) -> bool:
-        """Return whether it can't be known if the statement has made its table."""
-        creates = ddl.kind is StatementKind.CREATE_TABLE and ddl.if_not_exists
-        return creates and self.tables.was_there(ddl.tables[0], begin) is None
 
     def _is_merged(self, target: TableName) -> bool:
         """Return whether more than one source table, of any source, is routed to that target table."""

@@ -184,6 +184,7 @@ class SyncUnit:
         else:
             refuse_held(self.store)
             self.announce()
+        self.statements.names.refuse_known()
 
     def run(self, stop: Event) -> None:
         """Follow the log until `stop` is set; the batch under way is finished before it returns.

@@ -167,6 +167,28 @@ def load_keepers(connection: Any, meta: MetaTables) -> tuple[LockKeeper, ...]:
         return _load(cursor, meta, _hold(cursor, meta, ""), " ORDER BY target_schema, target_table")
 
 
+def load_like(
+    connection: Any, meta: MetaTables, targets: Collection[TableName]
+) -> tuple[tuple[TableName, LockKeeper], ...]:
+    """Return pairs of one of these targets and the locks of one whose name differs in case only; locks no row."""
+    asked, names = f"SELECT target_schema, target_table FROM {meta.shard_lock}", tuple(targets)
+    only = " WHERE LOWER(target_schema) = LOWER(%s) AND LOWER(target_table) = LOWER(%s)"
+    with connection.cursor() as cursor:
+        if len(names) == 1:
+            cursor.execute(asked + only, (names[0].schema, names[0].table))
+        else:
+            cursor.execute(asked)
+        there: dict[str, list[TableName]] = {}
+        for found in cursor.fetchall():
+            there.setdefault("\0".join(found).lower(), []).append(TableName(*found))
+        return tuple(
+            (name, _one(cursor, meta, other, ""))
+            for name in names
+            for other in sorted(there.get(f"{name.schema}\0{name.table}".lower(), ()))
+            if other != name
+        )
+
+
 def _may_own(keeper: LockKeeper, source: str) -> bool:
     return source in keeper.members or source in keeper.silent or not keeper.busy
 

@@ -9,10 +9,12 @@ from unshard.ddl.online import Kept, OnlineDdl
 from unshard.ddl.pieces import StatementRules
 from unshard.ddl.provenance import Marks
 from unshard.errors import ConfigError, UnshardError, Where
+from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.structure import read_table, table_names
 from unshard.retry import retrying
+from unshard.source.snapshot import locate
 from unshard.transform.column_mapper import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import constants
@@ -26,6 +28,13 @@ def upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
     """Return the tables that the source has now. Raises SourceError."""
     with session(endpoint, "source") as connection:
         return frozenset(table_names(connection))
+
+
+def listing(endpoint: Endpoint) -> tuple[frozenset[TableName], frozenset[str], Position]:
+    """Return the tables and schemas that the source has now, and then the end of its log. Raises SourceError."""
+    asked = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA"
+    tables, schemas = upstream_tables(endpoint), answer_of(endpoint, lambda connection: rows(connection, asked))
+    return tables, frozenset(name for (name,) in schemas), answer_of(endpoint, locate).position
 
 
 def answer_of(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:

@@ -9,7 +9,7 @@ the old row may be deleted.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from unshard.shard.lock_keeper import lock_id
 from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.target.receipts import hold
-from unshard.target.sharding import announce, load_keeper, load_keepers, own
+from unshard.target.sharding import announce, load_keeper, load_keepers, load_like, own
 from unshard.target.sharding_groups import held_tables
 
 Owned = dict[TableName, tuple[TableName, ...]]
@@ -90,6 +90,19 @@ class Ownership:
             return 0
         keeper = self.store.on_target(lambda c: load_keeper(c, self.store.meta, target))
         return sum(len(member.tables) for name, member in keeper.members.items() if name != self.store.source)
+
+    def like(self, targets: Collection[TableName]) -> dict[TableName, tuple[str, TableName]]:
+        """Return a table of another source, and its target, for each of these that differs from that in case only."""
+        if not self.told or not targets:
+            return {}
+        store = self.store
+        keepers = store.on_target(lambda c: load_like(c, store.meta, targets))
+        return {
+            target: (f"{member.tables[0]} of {source}", keeper.target)
+            for target, keeper in keepers
+            for source, member in keeper.members.items()
+            if source != store.source and member.tables
+        }
 
     def changed(self, names: Iterable[TableName], changes: Mapping[TableName, object]) -> Also | None:
         """Return the write that declares the tables anew in the caller's transaction; None where nothing changes.

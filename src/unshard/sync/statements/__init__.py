@@ -6,6 +6,7 @@
 | `reader` | a statement of the log as operations |
 | `crossings` | statements between the snapshots of the tables that they name |
 | `refused` | statements that are refused without `shard-mode` |
+| `names_by_case` | statements on names that the target takes for those of others |
 | `uncoordinated` | statements that wait for no other table, and what sharding groups need of them |
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the record of tables that they make |

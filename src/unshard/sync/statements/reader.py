@@ -12,7 +12,7 @@ from unshard.ddl.online import Records
 from unshard.ddl.parse import classify, classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules, given_pieces, parse_given, pieces
 from unshard.ddl.statement import Ddl, Skipped, StatementKind
-from unshard.ddl.tracker import SchemaTracker
+from unshard.ddl.tracker import SchemaTracker, schema_row
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
@@ -131,11 +131,11 @@ class StatementReader:
         return RoutedStatement(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
     def _without_effect(self, parsed: Ddl, place: Position) -> bool:
-        """Return whether the statement did nothing upstream; a CREATE TABLE IF NOT EXISTS is logged all the same."""
+        """Return whether the statement did nothing upstream; a CREATE IF NOT EXISTS is logged all the same."""
         if self.tracker.without_effect(parsed):
             return True
-        creates = parsed.kind is StatementKind.CREATE_TABLE and parsed.if_not_exists
-        return creates and self.was_there(parsed.tables[0], place) is True
+        made = made_if_missing(parsed)
+        return made is not None and self.was_there(made, place) is True
 
     def made(self, work: LoggedDdl, where: Where) -> TableName | None:
         """Return the followed table that the statement creates; None where it creates none or can't be read."""
@@ -293,6 +293,13 @@ class StatementReader:
         for name in ddl.tables:
             if self.tracker.knows(name) and self.rules.allows(name):
                 raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
+
+
+def made_if_missing(ddl: Ddl) -> TableName | None:
+    """Return the table, or the schema's row, that a CREATE IF NOT EXISTS makes; None for any other statement."""
+    if not ddl.if_not_exists or ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE):
+        return None
+    return schema_row(ddl.schema) if ddl.kind.on_schema else ddl.tables[0]
 
 
 def _last_name(name: TableName, later: Sequence[tuple[TableName, TableName]]) -> TableName:

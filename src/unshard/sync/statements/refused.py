@@ -11,11 +11,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from unshard.ddl.pieces import StatementRules
+from unshard.ddl.evaluate import evaluated_schema, surroundings
+from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.statement import Ddl, StatementKind
-from unshard.errors import SyncError
+from unshard.ddl.tracker import Changes, schema_table
+from unshard.errors import DdlError, SyncError
+from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
+from unshard.sync.statements.reader import made_if_missing
+from unshard.sync.statements.tracked_tables import TrackedTables
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 """Kinds of statements that change no rows of another table."""
@@ -56,16 +61,22 @@ def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName]
 
 
 def refuse_unlike_read(
-    creates: Iterable[Ddl], made: Mapping[TableName, Table | None], unread: Callable[[TableName], Table | None]
+    found: Iterable[AlterOperation], made: Mapping[TableName, Table | None], tables: TrackedTables, begin: Position
 ) -> None:
     """Raise SyncError SYNC-081 for a table that has one structure if its CREATE made it, and another one if not.
 
-    `creates` are statements of which it is unknown whether they had an effect; `made` has the structures after them,
-    `unread` returns the one that a table was taken to have before. A table without the latter is new.
+    DdlError DDL-050 for a schema, by its default character set and collation. The statement is one of which can't be
+    known whether it had an effect. `found` are the operations of the statement at `begin`; `made` has the structures
+    after them. A table that was taken to have none before is new.
     """
-    for ddl in creates:
-        name = ddl.tables[0]
-        new, old = made.get(name), unread(name)
+    for ddl in (piece.ddl for piece in found):
+        name = made_if_missing(ddl)
+        if name is None or tables.was_there(name, begin) is not None:
+            continue
+        if not name.table:
+            _refuse_unlike_default(ddl, tables.tracker.schema_default(name.schema))
+            continue
+        new, old = made.get(name), tables.tracker.presume(name)
         if new is None or old is None or _read_as(new) == _read_as(old):
             continue
         texts = [
@@ -73,6 +84,24 @@ def refuse_unlike_read(
         ]
         values = {"made": texts[0], "there": texts[1]}
         raise SyncError("SYNC-081", replace(ddl.context.where, table=str(name)), ddl.text[:500], values)
+
+
+def taken_to_be_there(found: Iterable[AlterOperation], tables: TrackedTables, begin: Position) -> Changes:
+    """Return the rows, with the source's present default, of schemas that a CREATE may have made or not."""
+    names = {made_if_missing(piece.ddl) for piece in found if piece.ddl.kind.on_schema}
+    unsure = [name for name in names if name is not None and tables.was_there(name, begin) is None]
+    texts = {name: tables.tracker.schema_default(name.schema) for name in unsure}
+    return {name: schema_table(name.schema, text) for name, text in texts.items() if text is not None}
+
+
+def _refuse_unlike_default(ddl: Ddl, there: str | None) -> None:
+    if there is None:
+        return
+    made = evaluated_schema(ddl, None)
+    one, other = (surroundings(ddl.context, text).collation for text in (made, there))
+    if one.replace("utf8_", "utf8mb3_") != other.replace("utf8_", "utf8mb3_"):
+        values = {"schema": ddl.schema, "made": one, "there": other}
+        raise DdlError("DDL-050", replace(ddl.context.where, table=ddl.schema), ddl.text[:500], values)
 
 
 def _read_as(table: Table) -> tuple[object, ...]:

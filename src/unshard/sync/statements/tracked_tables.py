@@ -26,9 +26,11 @@ class TrackedTables:
             table before this source has read its own.
         after: the positions of tables' own snapshots that lie after the checkpoint.
         absent: the names for which such a snapshot had no table.
-        lazy: structures are read when they are first needed, so that the source has tables which the tracker lacks.
-        listing: where structures are read when they are first needed, reads anew which tables the source has, and then
-            the end of its log; None where each table of which the tracker has no structure is a new one.
+        listing: reads anew which tables and schemas the source has, and then the end of its log; None where each one
+            that the tracker lacks is a new one.
+        logs_creates: the source logs a CREATE TABLE IF NOT EXISTS also where the table is there.
+        lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
+        refuse_read: called with a table whose structure is found when it is first needed; may raise.
     """
 
     source: str
@@ -37,11 +39,15 @@ class TrackedTables:
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()
+    listing: Callable[[], tuple[frozenset[TableName], frozenset[str], Position]] | None = None
+    logs_creates: bool = True
     lazy: bool = False
-    listing: Callable[[], tuple[frozenset[TableName], Position]] | None = None
+    refuse_read: Callable[[TableName], None] = lambda name: None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
+    _schemas: set[str] = field(default_factory=set)
+    _gone: set[TableName] = field(default_factory=set)
     _listed: Position | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +60,9 @@ class TrackedTables:
         others are dropped.
         """
         if self.listing is not None:
-            self.upstream, self._listed = self.listing()
+            names, schemas, self._listed = self.listing()
+            self.upstream = names if self.lazy and self.logs_creates else self.upstream
+            self._schemas, self._gone = set(schemas), set()
         tables = {name: state.table for name, state in checkpoint.tables.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
         self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
@@ -84,6 +92,7 @@ class TrackedTables:
         known = self.tracker.knows(name)
         found = self.tracker.get(name)
         if found is not None and not known:
+            self.refuse_read(name)
             self._record({name: found})
         return found
 
@@ -97,13 +106,17 @@ class TrackedTables:
             return self.tracker.presume(name)
 
     def was_there(self, name: TableName, place: Position) -> bool | None:
-        """Return whether the source had a table before `place`, of which the tracker has no structure; None: unknown.
+        """Return whether the source had a table, or a schema (`schema_row`), before `place`; None: unknown.
 
-        It is unknown before the place in the log from which on the known names are those of the source.
+        The tracker does not have it. It is unknown before the place in the log from which on the known names are those
+        of the source, unless it was dropped since.
         """
-        if self._listed is None:
+        sure = name.table and not (self.lazy and self.logs_creates)  # the tracker has all that are there
+        if self._listed is None or sure or name in self._gone:
             return False
-        return name in self._names if place >= self._listed else None
+        if place < self._listed:
+            return None
+        return name in self._names if name.table else name.schema in self._schemas
 
     def later_snapshot(self, name: TableName, place: Position) -> Location | None:
         """Return the location of the table's own snapshot if that lies after `place`; else None."""
@@ -114,6 +127,11 @@ class TrackedTables:
     def names(self) -> frozenset[TableName]:
         """All known tables of this source."""
         return frozenset(self._names)
+
+    @property
+    def present(self) -> frozenset[TableName]:
+        """The tables of this source at the current position; with `lazy` also those that it got later."""
+        return self.names if self.lazy else self.tracker.names
 
     @property
     def targets(self) -> frozenset[TableName]:
@@ -151,4 +169,7 @@ class TrackedTables:
     def _record(self, changes: Mapping[TableName, Table | None]) -> None:
         self._changed |= changes
         self._names |= {name for name, table in changes.items() if table is not None}
-        self._names -= {name for name, table in changes.items() if table is None}
+        gone = {name for name, table in changes.items() if table is None}
+        self._names -= gone
+        self._gone = (self._gone | gone) - (changes.keys() - gone)
+        self._schemas -= {name.schema for name in gone if not name.table}
