@@ -105,7 +105,7 @@ class Statements:
             refuse_unlike_read(unsure, ready.changes, self.tables.tracker.unknown)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
-                backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
+                backfills = planned_fills(ready.intent, before, ready.changes, self.backfiller, store)
         else:
             wanted, ready = self._operated(work, where, operator, store, unlocked=unlocked)
             store.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
@@ -282,7 +282,7 @@ class Statements:
         changes = self._with_unread(found, changes)
         if shared.meets is not None:
             return _Ready(changes, None, shared, tuple(routed))
-        statements = store.on_target(lambda c: in_targets_words(c, routed, rules))
+        statements = store.on_target(lambda c: in_targets_words(c, routed, rules, strict=True))
         if not statements:
             return _Ready(changes, None, shared)
         place, begin, end = self.tables.tracker.place, work.begin, work.end.position
