@@ -15,10 +15,10 @@ from unshard.binlog.transaction_range import PlainStatement
 from unshard.ddl.execute import carry_out
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import StatementRules, pieces
-from unshard.ddl.prepare import prepare
+from unshard.ddl.prepare import PreparedDdl, prepare
 from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.schema_equality import same
-from unshard.ddl.statement import Ddl
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import Where
 from unshard.model.position import FIRST_OFFSET, Position
@@ -27,7 +27,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
-from unshard.sync.statements.backfill import unlike_fills
+from unshard.sync.statements.backfill import unlike_conversions, unlike_fills
 from unshard.sync.statements.reader import logged_context
 from unshard.target.ddl_jobs import TidbDdl
 from unshard.target.meta import MetaTables
@@ -162,9 +162,19 @@ class Followed:
                 table = ddl.tables[0] if ddl.tables else TableName(self.schema, "")
                 computed, counted = unlike_fills(self.target, step, table, self.tracker.get(table))
                 self.unlike += (*computed, *counted)
+            self.unlike += self._converted(prepared, ddl)
             jobs = self._jobs()
             carry_out(self.target, prepared.intent, lambda place: None, lambda count: None, resumed=False, jobs=jobs)
         self.tracker.apply(prepared.changes)
+
+    def _converted(self, prepared: PreparedDdl, ddl: Ddl) -> tuple[str, ...]:
+        """The columns whose old values TiDB converts otherwise."""
+        assert prepared.intent is not None
+        steps = [step for step in prepared.intent.steps if step.kind is StatementKind.ALTER_TABLE]
+        if not steps:
+            return ()
+        name = ddl.tables[0]
+        return unlike_conversions(self.target, steps, name, self.tracker.get(name), prepared.changes.get(name))
 
     def _jobs(self) -> TidbDdl | None:
         """A TiDB target's DDL jobs, of a source that is claimed once."""

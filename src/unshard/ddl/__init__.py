@@ -36,4 +36,5 @@
 | `intent` | the stored intent of a statement |
 | `execute` | the remaining steps of an intent, each run once |
 | `backfill` | values that an ALTER TABLE writes into existing rows |
+| `conversions` | columns whose values TiDB converts otherwise than the source |
 """

@@ -10,6 +10,8 @@ The last column tells whether a run on the target, with `SET TIMESTAMP` to the e
 | any, in place of a column of that name, added by an online-DDL tool | those that the tool copied by name | no |
 | DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | unpredictable | no |
 | AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
+
+`conversions.py` tells it of the old values of a column that gets another type.
 """
 
 from __future__ import annotations

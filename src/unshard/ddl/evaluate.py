@@ -106,18 +106,23 @@ def definition_of(table: Table, dialect: Dialect) -> TableDefinition:
     return complete_table(read, table.name.table, around)
 
 
+def tidb_definition(create_sql: str, name: TableName) -> TableDefinition:
+    """Return the definition in a SHOW CREATE TABLE text of TiDB, real or computed. Raises NotUnderstoodError."""
+    dialect = Dialect.TIDB
+    around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
+    return complete_table(read_show_create(create_sql, dialect), name.table, around)
+
+
 def same_on_tidb(one: str, other: str, name: TableName) -> bool:
     """Return whether two SHOW CREATE TABLE texts of TiDB have the same columns and keys.
 
     One of the texts may be computed. Returns False for a text that is not understood.
     """
-    dialect = Dialect.TIDB
-    around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
     try:
-        read = [complete_table(read_show_create(text, dialect), name.table, around) for text in (one, other)]
+        read = [tidb_definition(text, name) for text in (one, other)]
     except NotUnderstoodError:
         return False
-    first, second = (to_table(table, name, dialect) for table in read)
+    first, second = (to_table(table, name, Dialect.TIDB) for table in read)
     return (first.columns, first.indexes) == (second.columns, second.indexes)
 
 

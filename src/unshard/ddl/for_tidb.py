@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from unshard.ddl.context import ROUND, TRUNCATE, Context
+from unshard.ddl.conversions import converted_unlike_upstream
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -26,7 +27,7 @@ from unshard.ddl.evaluate import (
     surroundings,
 )
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import renames
+from unshard.ddl.rewrite import renames, without_ignore
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
@@ -35,6 +36,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.target_session import tidb_version
 from unshard.mysql.tidb_collations import nearest
+from unshard.schema.alter import altered
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
 from unshard.schema.text import to_table, type_text
@@ -50,6 +52,7 @@ from unshard.schema.tidb import (
 from unshard.schema.tidb_alter import alter_table
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
+_STRICT = frozenset({"STRICT_ALL_TABLES", "STRICT_TRANS_TABLES"})
 _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", ROUND, TRUNCATE})
 """Modes that decide what an expression or a conversion means. In a translated text a backslash escapes."""
 
@@ -65,15 +68,23 @@ def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:
 
 
 def for_tidb(
-    connection: Any, ddl: Ddl, upstream: Table | None, create_schema: str | None, wished: Mapping[str, str]
+    connection: Any,
+    ddl: Ddl,
+    upstream: Table | None,
+    create_schema: str | None,
+    wished: Mapping[str, str],
+    *,
+    strict: bool = False,
 ) -> tuple[Ddl, ...]:
     """Return the statements that replace a routed one on TiDB.
 
     `upstream` is the source's table before the statement. It is None where the statement makes the table, and where
     nobody knows it, because the table's copy has the statement: the target's own table then stands in for it.
-    `create_schema` is SHOW CREATE DATABASE of the source's schema. Reads the target's own table from the target. Raises
-    DdlError DDL-037 for a statement that is not understood, DDL-038 for one that TiDB does not support, DDL-040 for one
-    that does not fit the source's table, as what a filter leaves of a statement may not.
+    `create_schema` is SHOW CREATE DATABASE of the source's schema. `strict`: all rows of the target's table are that
+    source table's, so a statement of a strict session refuses on TiDB too what it would cut (`_stays_strict`). Reads
+    the target's own table from the target. Raises DdlError DDL-037 for a statement that is not understood, DDL-038 for
+    one that TiDB does not support, DDL-040 for one that does not fit the source's table, as what a filter leaves of a
+    statement may not.
     """
     try:
         found = _translated(connection, ddl, upstream, create_schema, wished)
@@ -88,6 +99,8 @@ def for_tidb(
         words = {"statement": ddl.text[:200], "left_out": "; ".join(found.left_out)}
         logger("sync", source=ddl.context.where.source or "").warning("TiDB has no such thing: left out", **words)
     context = _session(ddl.context, ddl.schema)
+    if strict and upstream is not None and _stays_strict(ddl, upstream, create_schema):
+        context = replace(context, strict=True)
     return tuple(classify_ddl(text, context) for text in found.statements)
 
 
@@ -143,6 +156,19 @@ def _altered(
         return made
     (_, new), *_ = pairs
     return replace(made, statements=(*made.statements, f"ALTER TABLE {name.quoted} RENAME TO {new.quoted}"))
+
+
+def _stays_strict(ddl: Ddl, upstream: Table, create_schema: str | None) -> bool:
+    """Return whether the source's rows have passed an ALTER TABLE in a strict session, and TiDB converts them alike.
+
+    A tool may copy rows by INSERT IGNORE. Values that TiDB converts otherwise are written anew after the statement.
+    """
+    altering = ddl.kind is StatementKind.ALTER_TABLE and without_ignore(ddl) is ddl and "EXCHANGE" not in ddl.actions
+    if not altering or ddl.context.by_tool or _STRICT.isdisjoint(ddl.context.modes):
+        return False
+    before, found = definition_of(upstream, dialect_of(ddl.context)), operations(ddl)
+    after = altered(before, found, ddl.tables[0].table, surroundings(ddl.context, create_schema))
+    return not converted_unlike_upstream([ddl], before, after)
 
 
 def _session(context: Context, schema: str) -> Context:

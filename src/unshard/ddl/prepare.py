@@ -91,7 +91,7 @@ def prepare(
     """
     check_partitions(connection, found, tracker.get, rules)
     changes, routed_ones = for_target(connection, found, tracker, rules)
-    statements = in_targets_words(connection, routed_ones, rules)
+    statements = in_targets_words(connection, routed_ones, rules, strict=True)
     if not statements:
         return PreparedDdl(changes, None)
     return PreparedDdl(changes, plan_intent(connection, tracker.place, statements, begin, end, upstream_names(found)))
@@ -132,10 +132,12 @@ def for_target(
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
-def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: StatementRules) -> list[Ddl]:
+def in_targets_words(
+    connection: Any, statements: Sequence[RoutedDdl], rules: StatementRules, *, strict: bool = False
+) -> list[Ddl]:
     """Return the statements as the target takes them; for TiDB they depend on the structure that its table has now.
 
-    A statement that a human gives stays as it was written. Raises as `for_tidb`.
+    A statement that a human gives stays as it was written. `strict` is that of `for_tidb`. Raises as `for_tidb`.
     """
     found: list[Ddl] = []
     for one in statements:
@@ -143,7 +145,9 @@ def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: St
             found.append(one.ddl)
         else:
             upstream = one.upstream
-            found += for_tidb(connection, one.ddl, upstream.table, upstream.create_schema, rules.collations)
+            found += for_tidb(
+                connection, one.ddl, upstream.table, upstream.create_schema, rules.collations, strict=strict
+            )
     return found
 
 

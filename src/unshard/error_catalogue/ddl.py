@@ -170,14 +170,16 @@ DDL: dict[str, CatalogueEntry] = {
     ),
     "DDL-034": CatalogueEntry(
         "the statement fills {columns} of rows that are there already with what its run on the source alone gave (a"
-        " random value, a number by the order of rows, the time at which a tool copied a row). On the target they would"
-        " get other values, and those of the source can't be brought: {why}. The statement is {statement}",
+        " random value, a number by the order of rows, the time at which a tool copied a row, another type that TiDB"
+        " makes otherwise of the old value). On the target they would get other values, and those of the source can't"
+        " be brought: {why}. The statement is {statement}",
         "give a statement without that, `unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE"
         " ...'`: add the column with a constant or no default, then set the default and copy the values of those rows"
         " by hand. Or, as for AUTO_INCREMENT, copy the table again: make it on the target what the source has now,"
         " leave the statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start with"
         " `safe-mode: true` under `syncers`. The same statement as it is, given to `replace`, is run: where"
-        " nobody needs those values. Rows that are written after the statement arrive with their values in any case",
+        " nobody needs those values, or you set them by an UPDATE afterwards, as after another type. Rows that are"
+        " written after the statement arrive with their values in any case",
     ),
     "DDL-035": CatalogueEntry(
         "a session that does not log in ROW format makes a temporary table, and its TRUNCATE, ALTER or RENAME of it"

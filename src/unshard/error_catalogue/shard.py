@@ -105,12 +105,13 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-036": CatalogueEntry(
         "all shards have this statement. It fills {columns} of rows that are there already with what only its own run"
-        " gives (its time, a number, a random value), and {target} can't get the values that the sources have:"
-        " {why}",
+        " gives (its time, a number, a random value, another type that TiDB makes otherwise of the old value), and"
+        " {target} can't get the values that the sources have: {why}",
         "give the source that has stopped another statement, once for all shards: `unshard ctl binlog replace"
         ' {task_file} -s {source_id} "ALTER TABLE ..."` with the column and no default or a constant one, then'
         " set it in those rows as the sources have it. The same statement again runs it as it is: where nobody needs"
-        " the values of old rows. Where another source has run the statement already, `unshard ctl binlog skip"
+        " the values of old rows, or you set them afterwards, as after another type."
+        " Where another source has run the statement already, `unshard ctl binlog skip"
         " {task_file} -s {source_id}` lets this one go on without the values of its old rows."
         " Rows that are written after the statement arrive with their values in any case",
     ),

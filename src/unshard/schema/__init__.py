@@ -21,6 +21,7 @@ Nothing here asks a server.
 | `tidb` | definitions translated for TiDB |
 | `tidb_alter` | operations translated for TiDB |
 | `tidb_changes` | single changes of a table on TiDB, grouped into statements |
+| `tidb_conversions` | conversions of old values that TiDB makes as the source does |
 | `void_operations` | operations that their IF EXISTS or IF NOT EXISTS makes void |
 | `free_names` | an ALTER TABLE in which columns or keys take over each other's names |
 """

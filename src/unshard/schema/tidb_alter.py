@@ -50,6 +50,7 @@ from unshard.schema.operations import (
 from unshard.schema.text import column_text, default_text, key_body
 from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
 from unshard.schema.tidb_changes import TidbChange, columns_of, grouped, names_in, needed_by
+from unshard.schema.tidb_conversions import converts_alike
 from unshard.schema.void_operations import without_void
 
 _BARE = TableDefinition(())
@@ -352,11 +353,11 @@ class _Translator:
             self._drop_key(name, if_exists)
 
     def _convert(self) -> None:
-        """Convert the columns that the statement neither drops nor defines anew."""
+        """Convert the columns that the statement neither drops nor defines anew, and those that only the source cut."""
         for column in self.before.columns:
             behind = converted(column, *self.charsets.columns)
             one, other = tidb_column(column, self.words), tidb_column(behind, self.words)
-            if one != other and column.name.lower() not in self.replaced:
+            if (one != other or not converts_alike(column, behind)) and column.name.lower() not in self.replaced:
                 self._change(f"MODIFY COLUMN {_line(other)}", columns={column.name})
         self._set_charset()
 

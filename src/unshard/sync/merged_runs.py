@@ -17,6 +17,7 @@ from unshard.ddl.intent import Intent
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
+from unshard.mysql.tidb import is_tidb
 from unshard.shard.merged_parts import OldRows, ShardId
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import CheckpointStore
@@ -135,9 +136,9 @@ class MergedRuns:
         shard = merged.shards.get(ShardId(store.source, table)) if merged is not None else None
         if shard is None or shard.old_rows is OldRows.SAME or not store.on_target(lambda c: has_rows(c, target)):
             return None
-        several = shard.old_rows is OldRows.OF_ONE_RUN
+        several, tidb = shard.old_rows is OldRows.OF_ONE_RUN, store.on_target(is_tidb)
         state = step.group.tables[table]
-        fill, after = item_fill(table, state, self.groups.structure, several=several)
+        fill, after = item_fill(table, state, self.groups.structure, several=several, tidb=tidb)
         if fill is None:
             return None
         item = state.sequence.items[0]

@@ -109,7 +109,7 @@ class Statements:
             refuse_unlike_read(wanted.found, ready.changes, self.tables, work.begin)
             if ready.intent is not None:
                 before = partial(self._upstream, wanted.found)
-                backfills = planned_fills(ready.intent, before, ready.changes.get, self.backfiller, store)
+                backfills = planned_fills(ready.intent, before, ready.changes, self.backfiller, store)
         else:
             wanted, ready = self._operated(work, where, operator, store, unlocked=unlocked)
             store.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
@@ -295,7 +295,7 @@ class Statements:
         changes = self._with_unread(found, changes)
         if shared.meets is not None:
             return _Ready(changes, None, shared, tuple(routed))
-        statements = store.on_target(lambda c: in_targets_words(c, routed, rules))
+        statements = store.on_target(lambda c: in_targets_words(c, routed, rules, strict=True))
         if not statements:
             return _Ready(changes, None, shared)
         place, end, names = self.tables.tracker.place, work.end.position, upstream_names(found)

@@ -12,10 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream, numbered
+from unshard.ddl.conversions import converted_unlike_upstream
+from unshard.ddl.evaluate import definition_of, dialect_of
 from unshard.ddl.intent import Again, Intent, Step
+from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import StatementKind
 from unshard.errors import ShardError, UnshardError, Where
 from unshard.model.table import Table, TableName
+from unshard.mysql.tidb import is_tidb
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
@@ -44,9 +48,9 @@ def fills_of(
     """
     if not store.on_target(lambda c: has_rows(c, group.target)):
         return ()
-    fills, why = [], ""
+    fills, why, tidb = [], "", store.on_target(is_tidb)
     for name, state in sorted(group.tables.items()):
-        fill, after = item_fill(name, state, structure, several=keeper.several)
+        fill, after = item_fill(name, state, structure, several=keeper.several, tidb=tidb)
         if fill is not None:
             fills.append(fill)
             why = why or backfiller.hindrance(fill, after, store)
@@ -60,12 +64,12 @@ def fills_of(
 
 
 def item_fill(
-    name: TableName, state: TableState, structure: StructureOf, *, several: bool
+    name: TableName, state: TableState, structure: StructureOf, *, several: bool, tidb: bool
 ) -> tuple[ColumnBackfill | None, Table | None]:
     """Return the columns that the first statement of a table fills with other values on the target than on the source.
 
-    And the table's structure after the statement. `several`: one run fills the rows of several tables. AUTO_INCREMENT
-    columns are not among them.
+    And the table's structure after the statement. `several`: one run fills the rows of several tables. `tidb`: the
+    target is TiDB, which converts some values otherwise than the source. AUTO_INCREMENT columns are not among them.
     """
     by_run = filled_by_the_run if several else filled_unlike_upstream
     item = state.sequence.items[0]
@@ -74,9 +78,13 @@ def item_fill(
     later = state.next_behind(item.end.position)
     known = later.payload["before"] if later is not None else state.last
     after = Table.from_dict(known) if known is not None else structure(name)
-    steps = list(_upstream_steps(item, Table.from_dict(form), after)) if after is not None else []
-    columns = tuple(name for step in steps for name in by_run(step) if name not in (numbered(step) or ()))
-    return ColumnBackfill(name, columns) if columns else None, after
+    before = Table.from_dict(form)
+    steps = list(_upstream_steps(item, before, after)) if after is not None else []
+    columns = [name for step in steps for name in by_run(step) if name not in (numbered(step) or ())]
+    if tidb and steps and after is not None:
+        sides = (definition_of(table, dialect_of(steps[0].context)) for table in (before, after))
+        columns += converted_unlike_upstream([classify_ddl(step.statement, step.context) for step in steps], *sides)
+    return ColumnBackfill(name, tuple(dict.fromkeys(columns))) if columns else None, after
 
 
 def _upstream_steps(item: DdlItem, before: Table, after: Table) -> Iterator[Step]:

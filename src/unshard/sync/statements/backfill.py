@@ -31,10 +31,13 @@ import pyarrow as pa
 
 from unshard.crash_point import reach
 from unshard.ddl.backfill import filled_unlike_upstream, numbered, same_order
+from unshard.ddl.conversions import converted_unlike_upstream
+from unshard.ddl.evaluate import definition_of, dialect_of, tidb_definition
 from unshard.ddl.intent import Intent, Step
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import StatementKind
+from unshard.ddl.tracker import Changes
 from unshard.dump.read import dumped_columns, read_rows
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
@@ -42,6 +45,7 @@ from unshard.model.table import Index, Table, TableName, quote_name
 from unshard.mysql.connection import Endpoint, rows, server_error, session
 from unshard.mysql.defaults import column_lines
 from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.source.snapshot import open_reader
 from unshard.sync.checkpoint.store import CheckpointStore
@@ -244,34 +248,46 @@ def _run(texts: Sequence[str], cursor: Any) -> None:
 def planned_fills(
     intent: Intent,
     upstream: Callable[[TableName], Table | None],
-    after: Callable[[TableName], Table | None],
+    changes: Changes,
     backfiller: Backfiller,
     store: CheckpointStore,
 ) -> tuple[ColumnBackfill, ...]:
     """Plan the values to write after the intent, each of whose tables is the target of a single source table.
 
-    `upstream` returns a source table as it was before the statement, by its name on the target; `after` returns it as
-    it is after the statement, by its own name. Raises DdlError DDL-034 where the statement would give rows of the
-    target other values than the source's rows have, and the source's can't be written.
+    `upstream` returns a source table as it was before the statement, by its name on the target; `changes` has it as it
+    is after the statement, by its own name. Raises DdlError DDL-034 where the statement would give rows of the target
+    other values than the source's rows have, and the source's can't be written.
     """
     found = []
+    steps: dict[TableName, list[Step]] = {}
     for step in intent.steps:
-        if step.kind is not StatementKind.ALTER_TABLE:
-            continue
-        target = classify_ddl(step.statement, step.context).tables[0]
+        if step.kind is StatementKind.ALTER_TABLE:
+            steps.setdefault(classify_ddl(step.statement, step.context).tables[0], []).append(step)
+    for target, own in steps.items():
         before = upstream(target)
-        computed, counted = store.on_target(partial(unlike_fills, step=step, target=target, upstream=before))
+        after = _table_after(changes, before.name) if before is not None else None
+        unlike = [store.on_target(partial(unlike_fills, step=step, target=target, upstream=before)) for step in own]
+        converted = store.on_target(partial(unlike_conversions, steps=own, target=target, upstream=before, after=after))
+        computed = tuple(dict.fromkeys((*(name for names, _ in unlike for name in names), *converted)))
+        counted = tuple(name for _, names in unlike for name in names)
         if not computed and not counted:
             continue
         why = NUMBERED if counted else "the source's table is not known"
         if before is not None and not counted:
             fill = ColumnBackfill(before.name, computed)
-            why = backfiller.hindrance(fill, after(before.name), store)
+            why = backfiller.hindrance(fill, after, store)
             found.append(fill)
         if why:
             where = replace(intent.context.where, table=str(target))
-            raise refused_fill(where, (*computed, *counted), step.statement, why)
+            text = "; ".join(step.statement for step in own)
+            raise refused_fill(where, (*computed, *counted), text, why)
     return tuple(found)
+
+
+def _table_after(changes: Changes, name: TableName) -> Table | None:
+    """Return a source table as it is after the statement that makes the changes and may rename it."""
+    tables = [table for key, table in changes.items() if key.table and table is not None]
+    return tables[0] if changes.get(name) is None and len(tables) == 1 else changes.get(name)
 
 
 def refused_fill(where: Where, columns: Sequence[str], statement: str, why: str) -> UnshardError:
@@ -295,6 +311,27 @@ def unlike_fills(
     if not step.context.by_tool and _numbers_alike(connection, step, upstream, read_table(connection, target)):
         return computed, ()
     return computed, (column,) if has_rows(connection, target, of, 1 if of else 2) else ()
+
+
+def unlike_conversions(
+    connection: Any, steps: Sequence[Step], target: TableName, upstream: Table | None, after: Table | None
+) -> tuple[str, ...]:
+    """Return the columns of existing rows that TiDB converts to another type otherwise than the source has.
+
+    `steps` are those of one statement on the table, `upstream` and `after` the source's table before and after it.
+    """
+    if not is_tidb(connection):
+        return ()
+    if upstream is not None:
+        dialect = dialect_of(steps[0].context)
+        sides = [definition_of(table, dialect) if table is not None else None for table in (upstream, after)]
+    else:  # the copy has the statement: what TiDB's table is tells whether there is anything to convert
+        texts = [step.before.get(target.quoted) for step in steps[:1]] + [steps[-1].after.get(target.quoted)]
+        sides = [tidb_definition(text, target) if text is not None else None for text in texts]
+    before, now = sides
+    statements = [classify_ddl(step.statement, step.context) for step in steps]
+    columns = converted_unlike_upstream(statements, before, now) if before is not None else ()
+    return columns if columns and has_rows(connection, target) else ()
 
 
 def _numbers_alike(connection: Any, step: Step, upstream: Table | None, there: Table | None) -> bool:

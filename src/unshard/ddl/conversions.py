@@ -1,0 +1,48 @@
+"""The columns to whose old values an ALTER TABLE gives another type on TiDB otherwise than on the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from unshard.ddl.evaluate import operations
+from unshard.ddl.statement import Ddl
+from unshard.schema.definition import TableDefinition
+from unshard.schema.operations import ChangeColumn, ConvertCharset, DropColumn, RenameColumn
+from unshard.schema.tidb_conversions import converts_alike
+
+
+def converted_unlike_upstream(
+    statements: Iterable[Ddl], before: TableDefinition, after: TableDefinition | None
+) -> tuple[str, ...]:
+    """Return the columns whose old values TiDB converts to another type otherwise than the source has. Pure.
+
+    They have their names after the statements, which are what the source's statement is on one table, or its form for
+    TiDB. `before` and `after` are the source's table before and after them. A column is also returned where that is not
+    known of it: `after` is None, or two of them convert it.
+    """
+    own = {column.name.lower(): column for column in before.columns if column.generated is None}
+    times = Counter[str]()
+    for ddl in statements:
+        renamed: dict[str, str] = {}
+        converted = set()
+        for operation in operations(ddl):
+            match operation:
+                case ChangeColumn(old, written):
+                    renamed[old.lower()] = written.column.name.lower()
+                    converted.add(old.lower())
+                case RenameColumn(old, new):
+                    renamed[old.lower()] = new.lower()
+                case DropColumn(name):
+                    own.pop(name.lower(), None)
+                case ConvertCharset():
+                    converted |= {name for name, column in own.items() if column.type.is_text}
+        times.update(own[name].name for name in converted & own.keys())
+        own = {renamed.get(name, name): column for name, column in own.items()}
+    found = []
+    for name, column in own.items():
+        now = after.column(name) if after is not None else None
+        alike = now is not None and times[column.name] == 1 and converts_alike(column, now)
+        if times[column.name] and not alike:
+            found.append(now.name if now is not None else name)
+    return tuple(found)
