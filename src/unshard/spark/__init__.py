@@ -13,6 +13,6 @@
 | `jobs` | lists of tasks run as jobs, their end from another thread, their errors |
 | `batches` | a batch as one job, with either exchange; a small one in this process |
 | `batch_tasks` | the tasks of a batch, in worker processes |
-| `worker_process` | functions that tasks call in their worker process: data of the job, barrier, counters, fewer collections |
+| `worker_process` | functions that tasks call in their worker process: data of the job, barrier, counters |
 | `binlog` | binlog files as a Spark data source |
 """

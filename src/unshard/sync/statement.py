@@ -40,7 +40,7 @@ from unshard.sync.statements.backfill import Backfiller, planned_fills, refused_
 from unshard.sync.statements.names_by_case import NamesByCase
 from unshard.sync.statements.plan_record import ColumnBackfill, StatementPlan, write_down
 from unshard.sync.statements.reader import RoutedStatement, SourceTraits, StatementReader
-from unshard.sync.statements.refused import refuse_merged, refuse_shared_schema, refuse_unlike_read, taken_to_be_there
+from unshard.sync.statements.refused import refuse_sharding, refuse_unlike_read, taken_to_be_there
 from unshard.sync.statements.steps import MadeTables, StepsRun
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.statements.uncoordinated import Passing
@@ -379,16 +379,8 @@ class Statements:
 
     def _refuse_sharding(self, found: Sequence[AlterOperation], store: CheckpointStore) -> None:
         """Raise SyncError SYNC-011 or 074 where a statement would change tables of others without waiting for them."""
-        if self.sharded is not None:
-            return
-        for ddl in (part for piece in found for part in piece.run):
-            if ddl.kind is StatementKind.DROP_DATABASE:
-                store.on_target(partial(refuse_shared_schema, ddl=ddl, names=self.tables.names, rules=self.rules))
-            refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
-
-    def _is_merged(self, target: TableName) -> bool:
-        """Return whether more than one source table, of any source, is routed to that target table."""
-        return self.tables.names_in(target) + self.ownership.others(target) > 1
+        if self.sharded is None:
+            refuse_sharding(found, self.tables, self.ownership.others, store.on_target)
 
 
 @dataclass(frozen=True, slots=True)

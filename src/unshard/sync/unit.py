@@ -90,9 +90,8 @@ class SyncUnit:
     _tail: TailReader = field(default_factory=TailReader)
 
     def __post_init__(self) -> None:
-        take_changes = self.statements.tables.take_changes
         self._standing = SyncProgress(
-            self.source, self.store, take_changes, self.flush_seconds, self.delivery, self.meter
+            self.source, self.store, self.statements.tables.take_changes, self.flush_seconds, self.delivery, self.meter
         )
 
     def begin(self, start: Checkpoint | None) -> None:

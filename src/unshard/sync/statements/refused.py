@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from unshard.ddl.evaluate import evaluated_schema, surroundings
@@ -24,6 +25,27 @@ from unshard.sync.statements.tracked_tables import TrackedTables
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 """Kinds of statements that change no rows of another table."""
+
+
+def refuse_sharding(
+    found: Iterable[AlterOperation],
+    tables: TrackedTables,
+    others: Callable[[TableName], int],
+    on_target: Callable[[Callable[[Any], None]], None],
+) -> None:
+    """Raise SyncError SYNC-011 or 074 where a statement would change tables of others without waiting for them.
+
+    `found` are its operations. `others` returns how many tables of other sources are routed to a target table;
+    `on_target` calls a function with a connection to the target.
+    """
+
+    def merged(target: TableName) -> bool:
+        return tables.names_in(target) + others(target) > 1
+
+    for ddl in (part for piece in found for part in piece.run):
+        if ddl.kind is StatementKind.DROP_DATABASE:
+            on_target(partial(refuse_shared_schema, ddl=ddl, names=tables.names, rules=tables.rules))
+        refuse_merged(ddl, tables.names, tables.rules, merged)
 
 
 def refuse_merged(
