@@ -82,13 +82,13 @@ def test_old_rows_have_the_values_of_the_source(converting: Converting) -> None:
 
 def test_values_that_can_not_be_brought_stop_the_task(converting: Converting) -> None:
     """A table without a key: a human gives the statement and the values. Without rows nothing stops."""
-    converting.table("t", "TIME", ["'10:11:12'"], key="")
+    converting.table("clocks", "TIME", ["'10:11:12'"], key="")
     converting.table("empty", "TIME", ["'10:11:12'"], key="")
-    name, target = f"{converting.files.name}.t", converting.files.target
+    name, target = f"{converting.files.name}.clocks", converting.files.target
     converting.source.run(f"DELETE FROM {converting.files.name}.empty")
     converting.go_on()
     converting.modify("empty", "DATETIME")
-    converting.modify("t", "DATETIME")
+    converting.modify("clocks", "DATETIME")
     converting.source.run(f"INSERT INTO {name} VALUES (1, '2024-02-29 10:11:12')")
     error = stopped_run(converting.files, converting.spark)
     assert getattr(error, "code", "") == "DDL-034"
@@ -99,7 +99,7 @@ def test_values_that_can_not_be_brought_stop_the_task(converting: Converting) ->
     converting.go_on()
     ((brought,),) = converting.source.query(f"SELECT v FROM {name} WHERE id = 0")
     target.run(f"UPDATE {name} SET v = '{brought}' WHERE id = 0")
-    converting.assert_equal("t")
+    converting.assert_equal("clocks")
     assert operators_of(converting.files) == [("replace", "applied")]
 
 
