@@ -16,12 +16,12 @@ from unshard.ddl.online import Kept
 from unshard.dump.metadata import Record
 from unshard.errors import SyncError
 from unshard.model.stored_form import VERSION
-from unshard.model.table import Column, Table
+from unshard.model.table import Column, Table, TableName
 from unshard.mysql.altered_values import with_raw_columns
 from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.sync.batch.plan import BatchShape
+from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.batch.stored_plan import RowsRecord, StoredRange, digest, digests, record_of
 from unshard.sync.planning.planner import Planner, by_condition
 from unshard.sync.source_log.reader import TransactionRows
@@ -129,14 +129,14 @@ def test_a_record_of_a_later_version_is_refused() -> None:
         LockKeeper.from_dict("task", stored.MERGED, (), {**stored.KEEPER.to_dict(), "version": VERSION + 1})
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int) -> None:
     """With the shape on record, which is not the planner's own any more; other rules are refused."""
     log_range = TransactionRange(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
     work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
     planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
     form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
-    if version in (2, 3):
+    if version in (2, 3, 4):
         form |= {"version": version, "tables": digests(stored.BATCH, version)}
     if version == 2:
         del form["shape"]["range_digits"]
@@ -146,6 +146,32 @@ def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int
     assert (plan.shape, plan.ranges[0].start, plan.ranges[0].end) == (shape, 400, 900)
     with pytest.raises(SyncError, match="SYNC-008"):
         planner.plan_again(work, (replace(stored.TABLE_PLAN, filters=()),), 6, 9, record)
+
+
+@pytest.mark.parametrize("kind", ["safe mode", "a float key"])
+def test_a_batch_whose_changes_an_earlier_version_put_in_another_order_is_left_to_that_version(kind: str) -> None:
+    """Its chunks would be others, and those with a receipt are not applied again."""
+    log_range = TransactionRange(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
+    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
+    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
+    one = replace(stored.TABLE_PLAN, target=replace(stored.TABLE_PLAN.target, family=None))
+    tables: tuple[TablePlan, ...] = (
+        one,
+        replace(one, table=replace(stored.TABLE, name=TableName("shop_01", "orders_2"))),
+    )
+    if kind == "a float key":
+        columns = (Column("id", "double", "double", nullable=False), *stored.TABLE.columns[1:])
+        tables = (replace(one, table=replace(stored.TABLE, columns=columns)),)
+    safe = kind == "safe mode"
+    now = planner.plan(work, tables, 6, 9, safe=safe)
+
+    def record(version: int) -> RowsRecord:
+        form = through_json(record_of(now) | END)
+        return RowsRecord.of(stored.open_batch(form | {"version": version, "tables": digests(now, version)}))
+
+    assert planner.plan_again(work, tables, 6, 9, record(VERSION)).safe is safe
+    with pytest.raises(SyncError, match=r"SYNC-083.*shop\.orders.*earlier version"):
+        planner.plan_again(work, tables, 6, 9, record(4))
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,12 @@ SYNC: dict[str, CatalogueEntry] = {
         "the batch that is half applied was planned with other table structures or rules than those of now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",
     ),
+    "SYNC-083": CatalogueEntry(
+        "the batch that is half applied was begun by an earlier version of Unshard, which put changes of these tables"
+        " in another order: nothing was changed",
+        "start the task with the version that it ran with last and stop it, by Ctrl-C or `stop-task`, which finishes"
+        " the batch; then start it with this version",
+    ),
     "SYNC-009": CatalogueEntry(
         "the structure of the table is not known at this binlog position",
         "start the task in mode `all`, or create the target table so that its structure can be taken over; if the name "

@@ -6,6 +6,7 @@
 | 2 | every stored object has its fields by name |
 | 3 | a batch's shape has `range_digits`, without which its partitions would be others |
 | 4 | a batch's digests have its columns' character sets; rules that leave out UPDATEs order some tables' changes |
+| 5 | a batch's changes of float keys, and in safe mode of merged tables, are in another order |
 
 Records of every version up to `VERSION` are read. All records are written in the form of `VERSION`.
 """
@@ -17,7 +18,7 @@ from typing import Any
 
 from unshard.errors import SyncError, Where
 
-VERSION = 4
+VERSION = 5
 
 
 def stamped(form: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -97,10 +98,13 @@ class Planner:
     ) -> BatchPlan:
         """Return the plan of a batch that an earlier process planned, from its record.
 
-        Raises SyncError SYNC-008 where it would differ from that.
+        Raises SyncError SYNC-008 where it would differ from that, SYNC-083 where an earlier version put its changes in
+        another order.
         """
         tables = in_log_order(tables) if kept.version > 3 else tables
         plan = self._build(work, tables, epoch, batch_id, kept.shape, shuffled=False, safe=kept.safe)
+        if kept.version < 5 and (names := _ordered_otherwise(plan)):
+            raise SyncError("SYNC-083", Where(self.source, ", ".join(names), f"{work.begin} to {work.end.position}"))
         now = digests(plan, kept.version)
         if now != kept.digests:
             differing = sorted(dict(set(now.items()) ^ set(kept.digests.items())))
@@ -187,6 +191,17 @@ def may_be_shuffled(tables: Iterable[TablePlan]) -> bool:
     row is an INSERT, which decides how an UPDATE by condition is written, or whether any is.
     """
     return not any(table.target.tied or table.target.by_condition or table.kept for table in tables)
+
+
+def _ordered_otherwise(plan: BatchPlan) -> list[str]:
+    """Return the target tables whose changes versions before 5 of the stored form put in another order."""
+    merged = Counter(table.target.name for table in plan.tables)
+    found = set()
+    for table in plan.tables:
+        keys = {column.type for column in table.table.columns if column.name in table.target.key}
+        if (plan.safe and merged[table.target.name] > 1) or keys & {"float", "double"}:
+            found.add(str(table.target.name))
+    return sorted(found)
 
 
 def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
