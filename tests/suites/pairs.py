@@ -19,6 +19,7 @@ SUBJECTS: Final = {
     "rows": (
         "tests/scenarios/test_merge.py",
         "tests/scenarios/test_shapes.py",
+        "tests/scenarios/test_unlike_targets.py",
         "tests/scenarios/test_delivery.py",
         "tests/scenarios/test_mapped_columns.py",
         "tests/scenarios/test_safe_mode_of_coarse_keys.py",
@@ -62,6 +63,7 @@ SUBJECTS: Final = {
         "tests/scenarios/test_optimistic_copy.py",
         "tests/scenarios/test_optimistic_events.py",
         "tests/scenarios/test_optimistic_members.py",
+        "tests/scenarios/test_unread_shards.py",
         "tests/scenarios/test_optimistic_conflicts.py",
         "tests/recovery/test_optimistic_deaths.py",
     ),
@@ -179,6 +181,7 @@ _FROM_MYSQL_INTO_MARIADB: Final = (
     ),
 )
 _INTO_TIDB: Final = (
+    ("tests/scenarios/test_unlike_targets.py::test_rows_are_read_by_the_sources_columns[charset", "TiDB has no cp850"),
     (
         "tests/scenarios/test_statements.py::test_statements_are_carried_with_the_rows_around_them",
         "TiDB adds no AUTO_INCREMENT column to a table",

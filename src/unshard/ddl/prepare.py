@@ -241,9 +241,8 @@ def _before(ddl: Ddl, tracker: SchemaTracker) -> Table | None:
 def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> UpstreamTable:
     """Return the upstream structures on which a statement in the source's names depends."""
     name = ddl.tables[0] if ddl.tables else schema_row(ddl.schema)
-    table = (
-        tracker.get(name) or changes.get(name) if name.table and ddl.kind is not StatementKind.CREATE_TABLE else None
-    )
+    depends = name.table and ddl.kind in _ON_TABLE
+    table = tracker.get(name) or changes.get(name) if depends else None
     row = changes.get(schema_row(name.schema))
     return UpstreamTable(table, row.create_sql if row is not None else tracker.schema_sql(name.schema))
 
