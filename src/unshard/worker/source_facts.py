@@ -31,10 +31,17 @@ def upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
 
 
 def listing(endpoint: Endpoint) -> tuple[frozenset[TableName], frozenset[str], Position]:
-    """Return the tables and schemas that the source has now, and then the end of its log. Raises SourceError."""
-    asked = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA"
-    tables, schemas = upstream_tables(endpoint), answer_of(endpoint, lambda connection: rows(connection, asked))
-    return tables, frozenset(name for (name,) in schemas), answer_of(endpoint, locate).position
+    """Return the tables and schemas that the source has now, and then the end of its log.
+
+    Tries again as `answer_of`: a source that restarts while a task goes on is no reason to stop. Raises SourceError.
+    """
+
+    def listed(connection: Any) -> tuple[frozenset[TableName], frozenset[str], Position]:
+        tables = frozenset(table_names(connection))
+        schemas = rows(connection, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
+        return tables, frozenset(name for (name,) in schemas), locate(connection).position
+
+    return answer_of(endpoint, listed)
 
 
 def answer_of(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
