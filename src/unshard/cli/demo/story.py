@@ -28,8 +28,10 @@ STOP_SECONDS = 60.0
 _LOOK_SECONDS = 0.25
 _HUNT_SECONDS = 0.003
 _SETTLE_SECONDS = 0.2
-_RUN_SECONDS, _REST_SECONDS = 3.0, 1.5
-"""While a batch is hunted, how long the command runs, and how long it rests, so that its next batch is a large one."""
+_RUN_SECONDS = 3.0
+"""While a batch is hunted, how long the command runs between two rests."""
+_REST_SECONDS, _LONGEST_REST_SECONDS = 1.5, 12.0
+"""How long it rests then, so that its next batch is a large one: longer each time, until a look comes in time."""
 
 
 class DemoFailed(Exception):
@@ -127,16 +129,16 @@ def _run_until_killed(
     try:
         sources = len(scene.sources)
         _wait("the copy", child, lambda: len(watch.checkpoints()) == sources)
-        copied = time.monotonic()
-        rested = time.monotonic()
+        copied = rested = time.monotonic()
+        rest = _REST_SECONDS
 
         def caught() -> bool:
-            nonlocal rested
+            nonlocal rested, rest
             if time.monotonic() - rested > _RUN_SECONDS:
                 child.freeze()
-                time.sleep(_REST_SECONDS)
+                time.sleep(rest)
                 child.thaw()
-                rested = time.monotonic()
+                rested, rest = time.monotonic(), min(rest * 1.5, _LONGEST_REST_SECONDS)
             return _caught_halfway(watch, child)
 
         _wait("a batch to be half applied", child, caught, _HUNT_SECONDS)
