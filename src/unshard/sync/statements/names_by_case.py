@@ -108,13 +108,16 @@ class NamesByCase:
         return [(one, taken) for one, taken in sorted(there.items()) if one != name and taken != target]
 
     def _by_target(self, names: frozenset[TableName]) -> Targets:
-        """Return the targets of followed tables by their name in lower case; kept for the next call."""
-        if names != self._present:
-            self._present, self._targets = names, {}
-            for name in names:
-                if name.table and self.tables.rules.allows(name):
-                    target = self.tables.rules.route(name)
-                    self._targets.setdefault(_folded(target), {})[name] = target
+        """Return the targets of followed tables by their name in lower case. Only names that are new are routed."""
+        for name in self._present ^ names:
+            if name.table and self.tables.rules.allows(name):
+                target = self.tables.rules.route(name)
+                there = self._targets.setdefault(_folded(target), {})
+                if name in names:
+                    there[name] = target
+                else:
+                    del there[name]
+        self._present = names
         return self._targets
 
     def _target_folds(self) -> bool:
