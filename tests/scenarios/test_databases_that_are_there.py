@@ -77,6 +77,7 @@ def test_a_create_without_effect_is_not_the_definition(mode: TaskFiles, spark: S
         same(mode, mode.name, "latin1", "u", "Zoë")
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("case", ["there", "made"])
 def test_a_create_that_may_have_had_an_effect(case: str, mode: TaskFiles, spark: SparkSession) -> None:
     """It ran while the task stood still: the source does not tell any more whether the database was there before."""
@@ -105,6 +106,7 @@ def test_a_create_that_may_have_had_an_effect(case: str, mode: TaskFiles, spark:
         same(mode, database, "utf8mb4", "u")
 
 
+@pytest.mark.scenarios
 def test_a_create_that_says_what_the_source_has(mode: TaskFiles, spark: SparkSession) -> None:
     """Nothing depends on whether it had an effect."""
     go_on(mode, spark)

@@ -89,6 +89,7 @@ def ends_alike(files: TaskFiles, spark: SparkSession, *statements: str, tables: 
         assert rows_of(source, f"{files.name}.{table}") == rows_of(files.target, f"{files.name}.{there}"), table
 
 
+@pytest.mark.scenarios
 def test_names_follow_each_other(files: TaskFiles, spark: SparkSession) -> None:
     """One table is never beside the other."""
     steps = ("DROP TABLE orders", f"CREATE TABLE Orders {ROW}", "INSERT INTO Orders VALUES (2, 'b')")
@@ -112,6 +113,7 @@ def left_out(files: TaskFiles, **lists: object) -> dict[str, Any]:
     return {"keys": {"block-allow-list": {"own": {"do-dbs": [case_counts(files.name)], **lists}}}}
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("advice", ["route", "ignore", "one"])
 def test_the_advice_for_a_second_table(advice: str, files: TaskFiles, spark: SparkSession) -> None:
     error = stops(files, spark, *CREATES)
@@ -128,6 +130,7 @@ def test_the_advice_for_a_second_table(advice: str, files: TaskFiles, spark: Spa
         assert there == [(1, "first"), (2, "second"), (7, "capital"), (8, "both")]
 
 
+@pytest.mark.scenarios
 def test_an_operator_does_not_let_its_rows_in(files: TaskFiles, spark: SparkSession) -> None:
     stops(files, spark, *CREATES)
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
@@ -137,12 +140,14 @@ def test_an_operator_does_not_let_its_rows_in(files: TaskFiles, spark: SparkSess
     assert rows_of(files.target, f"{files.name}.orders") == [(1, "first")]
 
 
+@pytest.mark.scenarios
 def test_a_drop_of_what_was_never_there_is_left_out(files: TaskFiles, spark: SparkSession) -> None:
     stops(files, spark, "DROP TABLE IF EXISTS Orders")
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
     ends_alike(files, spark, "INSERT INTO orders VALUES (2, 'second')", tables={"orders": "orders"})
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("advice", ["route", "ignore"])
 def test_a_second_database(advice: str, files: TaskFiles, spark: SparkSession) -> None:
     upper = files.name.upper()
@@ -161,6 +166,7 @@ def test_a_second_database(advice: str, files: TaskFiles, spark: SparkSession) -
         ends_alike(files, spark, f"DROP DATABASE {upper}", tables={"orders": "orders"})
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", ["", "pessimistic", "optimistic"])
 def test_a_table_of_another_source(
     mode: str, files: TaskFiles, second_source: ThrowawayServer, spark: SparkSession
@@ -174,6 +180,7 @@ def test_a_table_of_another_source(
     assert rows_of(files.target, f"{files.name}.orders") == [(1, "first")]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", ["", "pessimistic", "optimistic"])
 def test_shards_in_two_cases_that_are_routed_to_one_table(mode: str, files: TaskFiles, spark: SparkSession) -> None:
     keys = {"shard-mode": mode} if mode else {}
@@ -184,6 +191,7 @@ def test_shards_in_two_cases_that_are_routed_to_one_table(mode: str, files: Task
     assert rows_of(files.target, f"{files.name}.All_Orders") == [(1, "first"), (7, "capital")]
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("made", ["before", "behind"])
 def test_tables_of_which_the_log_has_brought_nothing(made: str, files: TaskFiles, spark: SparkSession) -> None:
     """An incremental task: the first rows of a table, or its CREATE, are the first that is read of it."""
@@ -196,6 +204,7 @@ def test_tables_of_which_the_log_has_brought_nothing(made: str, files: TaskFiles
     assert rows_of(files.target, f"{files.name}.orders") == [(1, "first")]
 
 
+@pytest.mark.scenarios
 def test_two_sources_that_make_them_at_once(
     files: TaskFiles, second_source: ThrowawayServer, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

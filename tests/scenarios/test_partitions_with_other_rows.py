@@ -87,6 +87,7 @@ def test_a_partition_of_merged_tables(rig: ShardRig, mode: str) -> None:
         assert 2 < len(shards.merged_rows()) < 12
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", MODES)
 def test_a_shard_with_other_partitions_than_the_merged_table(rig: ShardRig, mode: str) -> None:
     shards = rig.shards(row=BY_HASH, keys={"shard-mode": mode})
@@ -103,6 +104,7 @@ def test_a_shard_with_other_partitions_than_the_merged_table(rig: ShardRig, mode
     assert shards.merged_rows() == before
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_from_behind_the_statement_that_a_copy_brings(rig: ShardRig, mode: str) -> None:
     """The statement would take them on the target, when the other shards meet it."""

@@ -92,6 +92,7 @@ def test_rows_are_read_by_the_sources_columns(case: str, begins: str, pair: Pair
     assert pair.rows(pair.target, text) == pair.rows(pair.source, text)
 
 
+@pytest.mark.scenarios
 def test_columns_in_another_order_and_of_the_target_alone(pair: Pair, spark: SparkSession) -> None:
     pair.begin("a INT, b INT", "b INT, a INT, c INT DEFAULT 5")
     pair.change("INSERT INTO t VALUES (1, 10, 20)")
@@ -112,6 +113,7 @@ def test_a_number_without_room_is_refused(here: str, there: str, value: int, pai
 OLD, NEW = "e ENUM('a', 'b')", "e ENUM('x', 'a', 'b')"
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("of_then", ["--from-target", "FILE"])
 def test_a_table_that_has_been_altered_since(of_then: str, pair: Pair, spark: SparkSession) -> None:
     """The target may have the table as it was then, or have another one by intent: a human knows."""
@@ -130,6 +132,7 @@ def test_a_table_that_has_been_altered_since(of_then: str, pair: Pair, spark: Sp
     assert pair.rows(pair.target) == [(1, "b"), (2, "x")]
 
 
+@pytest.mark.scenarios
 def test_a_table_that_is_followed_later(pair: Pair, spark: SparkSession) -> None:
     """It was not among the tables of the start."""
     for server, columns in ((pair.source, OLD), (pair.target, NEW)):
@@ -151,6 +154,7 @@ def test_a_table_that_is_followed_later(pair: Pair, spark: SparkSession) -> None
     assert pair.target.query(f"SELECT * FROM {pair.files.name}_2.t") == [(1, "b")]
 
 
+@pytest.mark.scenarios
 def test_a_table_that_has_been_made_anew_since(pair: Pair, spark: SparkSession) -> None:
     """Nothing is read of the one that is gone."""
     pair.begin(OLD, OLD)
@@ -159,6 +163,7 @@ def test_a_table_that_has_been_made_anew_since(pair: Pair, spark: SparkSession) 
     assert pair.rows(pair.target) == [(2, "x")]
 
 
+@pytest.mark.scenarios
 def test_statements_since_the_start_that_add_and_drop_columns(pair: Pair, spark: SparkSession) -> None:
     """The target's table is as the source's was then."""
     pair.begin("a INT, b INT", "a INT, b INT")

@@ -61,6 +61,7 @@ def test_a_shards_first_event_comes_behind_an_ALTER_of_another_one(first: str, r
             follow(run)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("first", ["a row", "its ALTER"])
 def test_all_has_been_altered_before_the_task_goes_on(first: str, rig: ShardRig) -> None:
     """Neither end has the structure any more that the shard's first event was written with."""
@@ -78,6 +79,7 @@ def test_all_has_been_altered_before_the_task_goes_on(first: str, rig: ShardRig)
         settled(shards, run)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("first", ["a row", "its ALTER"])
 def test_a_shard_whose_first_event_comes_while_another_one_waits(first: str, rig: ShardRig) -> None:
     """In pessimistic mode the target keeps its structure until all of its shards have the statement."""
@@ -96,6 +98,7 @@ def test_a_shard_whose_first_event_comes_while_another_one_waits(first: str, rig
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_a_shard_that_lacks_a_column_of_the_target_from_the_start(rig: ShardRig) -> None:
     """Others have given it to the target."""
     shards = begun(rig)
@@ -106,6 +109,7 @@ def test_a_shard_that_lacks_a_column_of_the_target_from_the_start(rig: ShardRig)
         settled(shards, run)
 
 
+@pytest.mark.scenarios
 @pytest.mark.parametrize("late", ["a row", "its ALTER"])
 def test_another_sources_shard_whose_first_event_comes_behind(late: str, rig: ShardRig) -> None:
     shards = begun(rig, sources=2, tables=1)
