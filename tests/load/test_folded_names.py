@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.dump_units import MakeDump
+from support.target_servers import folding_names
 from support.task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
@@ -16,7 +17,6 @@ from unshard.model.table import TableName
 from unshard.operate.reset import look, undo
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
-from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server
 
@@ -25,11 +25,7 @@ Make = Callable[..., LoadUnit]
 
 @pytest.fixture
 def folding(target_server: ThrowawayServer) -> Iterator[ThrowawayServer]:
-    """The run's target if it is a TiDB, which always folds names, else a MariaDB of its own that does."""
-    if isinstance(target_server, TidbServer):
-        yield target_server
-        return
-    with MariadbServer({"lower_case_table_names": "1"}) as server:
+    with folding_names(target_server) as server:
         yield server
 
 

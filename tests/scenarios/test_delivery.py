@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from support.noted_plans import noted_plans
 from support.task_runs import TaskFiles, TaskRun, at_work, newest
 from support.waiting import wait_until
 from unshard.dump.metadata import read_header
 from unshard.errors import SyncError, UnshardError
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.sync.batch.plan import BatchPlan
-from unshard.sync.batch.row_counts import LedgerReport
 from unshard.sync.planning import planner as planning
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -82,15 +81,7 @@ def test_no_batch_is_shuffled(
     for server in (source_server, target_server):
         server.run(f"ALTER TABLE {table} DROP KEY u")
     run = TaskRun(files_of(source_server, target_server, table, tmp_path, newest(source_server)), spark)
-    ran: list[BatchPlan] = []
-    sync = run.sync_unit()
-    run_batch = sync.run_batch
-
-    def seen(plan: BatchPlan) -> list[LedgerReport]:
-        ran.append(plan)
-        return run_batch(plan)
-
-    sync.run_batch = seen
+    ran = noted_plans(run.sync_unit())
     with run:
         run.catch_up()
         source_server.run(f"UPDATE {table} SET v = 'd'", f"INSERT INTO {table} VALUES (7, 70, 'g')")

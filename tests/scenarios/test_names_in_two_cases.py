@@ -11,12 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.operated_tasks import ctl
+from support.target_servers import folding_names
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import UnshardError
 from unshard.sync.statements.names_by_case import NamesByCase
-from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
-from unshard.testing.tidb_server import TidbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -25,11 +24,7 @@ ROW = "(id INT PRIMARY KEY, v VARCHAR(20))"
 
 @pytest.fixture(scope="module")
 def folding(target_server: ThrowawayServer) -> Iterator[ThrowawayServer]:
-    """The run's target if it is a TiDB, which always folds names, else a MariaDB of its own that does."""
-    if isinstance(target_server, TidbServer):
-        yield target_server
-        return
-    with MariadbServer({"lower_case_table_names": "1"}) as server:
+    with folding_names(target_server) as server:
         yield server
 
 

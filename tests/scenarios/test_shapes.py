@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from support.noted_plans import noted_plans
 from support.shape_set import ALL_SHAPES, ShapeSet
 from support.task_runs import TaskFiles, TaskRun, at_work, commit_more
-from support.waiting import PATIENCE_SECONDS
-from unshard.sync.batch.plan import BatchPlan
 from unshard.sync.planning import planner as planning
-from unshard.sync.unit import SyncUnit
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -58,20 +56,6 @@ def test_every_shape_arrives_while_writers_go_on(
     assert reading.sync is not None
     assert reading.sync.rows > 100
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
-
-
-def noted_plans(sync: SyncUnit, let_go: Event) -> list[BatchPlan]:
-    """The plans of the unit's batches from here on, as they are run: the first one when they are let go."""
-    plans: list[BatchPlan] = []
-    run = sync.run_batch
-
-    def seen(plan: BatchPlan) -> Any:
-        plans.append(plan)
-        assert let_go.wait(PATIENCE_SECONDS)
-        return run(plan)
-
-    sync.run_batch = seen
-    return plans
 
 
 @pytest.mark.scenarios

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from support.noted_plans import noted_plans
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.spark import batches
 from unshard.sync.batch import shipped_log
-from unshard.sync.batch.plan import BatchPlan, Range
-from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.batch.plan import Range
 from unshard.sync.planning import planner as plan_module
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -47,16 +47,8 @@ def test_batches_and_large_transactions_are_carried(
     one, two = work.plan.names
     syncer = {"batch": 20, "worker-count": 3}
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (f"{schema}_1",), syncer=syncer).write()
-    ran: list[BatchPlan] = []
     run = TaskRun(files, spark)
-    sync = run.sync_unit(slice_bytes=20_000)
-    run_batch = sync.run_batch
-
-    def seen(plan: BatchPlan) -> list[LedgerReport]:
-        ran.append(plan)
-        return run_batch(plan)
-
-    sync.run_batch = seen
+    ran = noted_plans(run.sync_unit(slice_bytes=20_000))
     with run:
         run.catch_up()
         work.run(transactions=10)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from support.noted_plans import noted_plans
 from support.task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.model.table import TableName
@@ -66,11 +67,8 @@ def test_a_batch_whose_log_is_sent_along_leaves_no_file(
         monkeypatch.setattr(planner, "SHUFFLE_BYTES", 1)
     source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v LONGTEXT)")
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
-    ran = []
     run = TaskRun(files, spark)
-    sync = run.sync_unit()
-    run_batch = sync.run_batch
-    sync.run_batch = lambda plan: ran.append(plan) or run_batch(plan)  # type: ignore[func-returns-value]
+    ran = noted_plans(run.sync_unit())
     with run:
         run.catch_up()
         with leaving_nothing(spark):

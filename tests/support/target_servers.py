@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql80Server
@@ -38,3 +39,13 @@ def target_name() -> str:
 def new_target() -> ThrowawayServer:
     """A new one. It keeps the proof of what was applied, and how often (`testing.applied_once`)."""
     return TARGETS[target_name()]()
+
+
+@contextmanager
+def folding_names(target: ThrowawayServer) -> Iterator[ThrowawayServer]:
+    """The run's target if it is a TiDB, which always folds names of tables, else a MariaDB of its own that does."""
+    if isinstance(target, TidbServer):
+        yield target
+        return
+    with MariadbServer({"lower_case_table_names": "1"}) as server:
+        yield server
