@@ -18,7 +18,7 @@ from unshard.testing.throwaway_server import ThrowawayServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
-@pytest.fixture(params=["full", "all"])
+@pytest.fixture(params=["full", pytest.param("all", marks=pytest.mark.scenarios)])
 def files(
     request: pytest.FixtureRequest,
     source_server: MariadbServer,

@@ -78,8 +78,8 @@ def assert_folded(works: Sequence[Workload], target: MariadbServer, schema: str)
 @pytest.mark.parametrize(
     ("shape", "image", "syncer"),
     [
-        ("sysbench", "FULL", {}),
-        ("several_unique", "FULL", {}),
+        pytest.param("sysbench", "FULL", {}, marks=pytest.mark.scenarios),
+        pytest.param("several_unique", "FULL", {}, marks=pytest.mark.scenarios),
         ("no_key", "FULL", {}),
         ("sysbench", "MINIMAL", {}),
         ("several_unique", "FULL", {"safe-mode": True, "multiple-rows": False}),

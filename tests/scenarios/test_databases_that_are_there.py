@@ -27,7 +27,7 @@ def files(source_server: ThrowawayServer, target_server: ThrowawayServer, schema
     return TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema, f"{schema}_more")).write()
 
 
-@pytest.fixture(params=["copied", "given", "incremental"])
+@pytest.fixture(params=["copied", pytest.param("given", marks=pytest.mark.scenarios), "incremental"])
 def mode(request: pytest.FixtureRequest, files: TaskFiles) -> TaskFiles:
     """A task that copies, and incremental ones, whose target has the database or lacks it."""
     if request.param == "given":

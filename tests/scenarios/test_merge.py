@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 300
 
 
-@pytest.mark.parametrize("shape", ["sysbench", "types", "no_key"])
+@pytest.mark.parametrize("shape", ["sysbench", pytest.param("types", marks=pytest.mark.scenarios), "no_key"])
 def test_disjoint_shards_become_one_table(
     shape: str,
     spark: SparkSession,

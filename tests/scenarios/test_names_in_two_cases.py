@@ -63,9 +63,12 @@ SECOND = {
     "alter": (f"CREATE TABLE others {ROW}", "ALTER TABLE others RENAME TO Orders"),
     "two at once": (f"CREATE TABLE a {ROW}", f"CREATE TABLE b {ROW}", "RENAME TABLE a TO Others, b TO others"),
 }
+QUICK = ("create", "drop", "alter")
 
 
-@pytest.mark.parametrize("case", SECOND)
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.scenarios) for case in SECOND]
+)
 def test_a_second_table_is_refused(case: str, files: TaskFiles, spark: SparkSession) -> None:
     table = f"{files.name}.{'others' if case == 'two at once' else 'orders'}"
     text = stops(files, spark, *SECOND[case])

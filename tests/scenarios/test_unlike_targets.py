@@ -71,7 +71,7 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("begins", ["by meta", "now"])
+@pytest.mark.parametrize("begins", ["by meta", pytest.param("now", marks=pytest.mark.scenarios)])
 @pytest.mark.parametrize("case", UNLIKE)
 def test_rows_are_read_by_the_sources_columns(case: str, begins: str, pair: Pair, spark: SparkSession) -> None:
     here, there, one, other = UNLIKE[case]

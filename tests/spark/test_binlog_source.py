@@ -72,6 +72,7 @@ def test_one_table_with_its_columns(binlog: SparkSession, changed: tuple[Mariadb
     assert all(0 <= now - row[4].timestamp() < 600 for row in found)  # type: ignore[attr-defined]
 
 
+@pytest.mark.scenarios
 def test_all_tables_as_texts(binlog: SparkSession, changed: tuple[MariadbServer, str, str]) -> None:
     server, schema, file = changed
     frame = binlog.read.format("binlog").option("path", str(server.data / file)).load()
@@ -87,6 +88,7 @@ def test_all_tables_as_texts(binlog: SparkSession, changed: tuple[MariadbServer,
     ]
 
 
+@pytest.mark.scenarios
 def test_columns_that_were_not_logged_are_named(binlog: SparkSession, server: MariadbServer, schema: str) -> None:
     server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, a INT, b INT)")
     server.run(
@@ -119,6 +121,7 @@ def test_structures_from_a_server(binlog: SparkSession, schema: str) -> None:
         assert [row.id for row in reader.load().collect()] == [Decimal(3)]
 
 
+@pytest.mark.scenarios
 def test_a_table_that_was_altered(binlog: SparkSession, server: MariadbServer, schema: str) -> None:
     server.run("FLUSH BINARY LOGS", f"CREATE DATABASE {schema}")
     server.run("CREATE TABLE t (id INT)", "INSERT INTO t VALUES (1)", "ALTER TABLE t ADD b INT FIRST", database=schema)
@@ -134,6 +137,7 @@ def test_a_table_that_was_altered(binlog: SparkSession, server: MariadbServer, s
     assert [row.id for row in reader.option("startingPosition", f"{file.name}:{behind}").load().collect()] == [5]
 
 
+@pytest.mark.scenarios
 def test_many_ranges_give_each_row_once(binlog: SparkSession, server: MariadbServer, schema: str) -> None:
     server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     server.run(*(f"INSERT INTO t VALUES ({number})" for number in range(200)), "FLUSH BINARY LOGS", database=schema)
