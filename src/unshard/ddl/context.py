@@ -65,7 +65,10 @@ STRICT_MODES = frozenset(
         "TRADITIONAL",
     }
 )
-"""Modes that are left out on the target: a statement that the source took must not fail there by a stricter check."""
+"""Modes that are left out on the target: a statement that the source took must not fail there by a stricter check.
+
+`Context.strict` names the statements that are strict all the same.
+"""
 
 ROUND, TRUNCATE = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
 """Modes of MariaDB and of MySQL. Without them MariaDB cuts digits of a second that do not fit, MySQL rounds them."""
@@ -99,7 +102,8 @@ class Context:
         default_collations: ids of the session's default collations of character sets, where they differ from those that
             the server was built with.
         auto_increment: `auto_increment_increment` and `auto_increment_offset`.
-        strict: whether the statement is one of ours, which no source has run: the target refuses what it would cut.
+        strict: the target refuses what it would cut. Set for statements of ours, which no source has run, and into TiDB
+            for those that were strict on the source and that TiDB converts alike (`ddl.for_tidb`).
         inline_references: whether the server makes a foreign key of REFERENCES in a column's definition, or may do so.
         default_zone: the time zone of the source's sessions that set none. For a statement whose event has none because
             its table was empty, if it is run on a table with rows: a ghost's on the real table, a shard's on the merged

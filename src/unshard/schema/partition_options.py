@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unshard.schema.lex import Token, TokenKind, tokens
+from unshard.schema.partitions import partition_definitions
+from unshard.schema.words import NotUnderstoodError
 
 _BY_NUMBER = frozenset({"HASH", "KEY"})
 _METHODS = frozenset({"LINEAR", "RANGE", "LIST", "HASH", "KEY", "COLUMNS", "SYSTEM_TIME"})
@@ -49,24 +51,23 @@ def partition_options(create_sql: str) -> PartitionOptions | None:
     depths = list(_depths(found))
     for at in range(len(found) - 1):
         if depths[at] == 0 and (found[at].word, found[at + 1].word) == ("PARTITION", "BY"):
-            return _read(found[at + 2 :])
+            return _read(create_sql[found[at + 1].end :])
     return None
 
 
-def _read(found: Sequence[Token]) -> PartitionOptions:
-    depths = list(_depths(found))
-    opened = next(
-        (at for at in range(len(found) - 1) if depths[at] == 0 and _opens(found, at, "PARTITION")),
-        len(found),
-    )
-    head, listed = found[:opened], found[opened:]
+def _read(text: str) -> PartitionOptions:
+    try:
+        start, listed, _ = partition_definitions(text)
+    except NotUnderstoodError:
+        start, listed = text, []
+    head = tokens(start)
     by = next((at for at, token in enumerate(head) if token.word == "SUBPARTITION"), len(head))
     method, expression, count = _method(head[:by])
     sub: tuple[str, ...] = ()
     if by < len(head):
         kind, words, number = _method(head[by + 2 :])
         sub = (*kind.split(), "(", *words, ")", str(number))
-    parts = tuple(_part(one) for one in _listed(listed))
+    parts = tuple(_part(tokens(one)) for one in listed)
     if not parts and _BY_NUMBER & set(method.split()):
         parts = tuple((f"p{number}", ()) for number in range(count))
     return PartitionOptions(method, expression, sub, parts, frozenset(_names(head)))
@@ -95,18 +96,6 @@ def _part(definition: Sequence[Token]) -> tuple[str, tuple[str, ...]]:
         return name, ("DEFAULT",) if bounds == ("DEFAULT",) else (kind, *bounds)
     subs = [rest[at + 1].value.lower() for at, token in enumerate(rest[:-1]) if token.word == "SUBPARTITION"]
     return name, (*(word for word in words[:1] if word in ("DEFAULT", "HISTORY", "CURRENT")), *subs)
-
-
-def _listed(listed: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Yield the definitions in the bracket with which the tokens begin."""
-    end = _closing(listed, 0)
-    start = 1
-    for at, depth in enumerate(_depths(listed[:end])):
-        if depth == 1 and listed[at].is_symbol(","):
-            yield listed[start:at]
-            start = at + 1
-    if listed:
-        yield listed[start:end]
 
 
 def _names(head: Sequence[Token]) -> Iterator[str]:
@@ -159,7 +148,3 @@ def _depths(found: Sequence[Token]) -> Iterator[int]:
         depth -= token.is_symbol(")")
         yield depth
         depth += token.is_symbol("(")
-
-
-def _opens(found: Sequence[Token], at: int, word: str) -> bool:
-    return found[at].is_symbol("(") and found[at + 1].word == word

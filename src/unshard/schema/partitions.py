@@ -31,9 +31,9 @@ def repartitioned(partitions: str, operation: Partitioning) -> str:
         return _counted(partitions, -int(found[-1].value))
     if verb == "ADD" and any(token.word == "PARTITIONS" for token in found):
         return _counted(partitions, int(found[-1].value))
-    head, listed, rest = _definitions(partitions)
+    head, listed, rest = partition_definitions(partitions)
     if verb == "ADD":
-        _, added, _ = _definitions(operation.text)
+        _, added, _ = partition_definitions(operation.text)
         kept = listed + added
     elif verb == "DROP":
         gone = {_plain(token.value) for token in found[2:] if token.kind in (TokenKind.WORD, TokenKind.NAME)}
@@ -57,13 +57,16 @@ def _reorganized(listed: Sequence[str], operation: Partitioning, found: Sequence
     if into is None:
         return list(listed)
     gone = {_plain(token.value) for token in found[2:into] if token.kind in (TokenKind.WORD, TokenKind.NAME)}
-    _, made, _ = _definitions(operation.text[found[into].end :])
+    _, made, _ = partition_definitions(operation.text[found[into].end :])
     place = next((number for number, one in enumerate(listed) if _name(one) in gone), len(listed))
     return [*listed[:place], *made, *(one for one in listed[place:] if _name(one) not in gone)]
 
 
-def _definitions(text: str) -> tuple[str, list[str], str]:
-    """Return the text before the list of partitions, the definitions in the list, and the text after it."""
+def partition_definitions(text: str) -> tuple[str, list[str], str]:
+    """Return the text before the list of partitions, the definitions in the list, and the text after it.
+
+    Raises NotUnderstoodError where the text has no such list.
+    """
     found = tokens(text)
     depth, start, parts = 0, None, []
     opened = 0

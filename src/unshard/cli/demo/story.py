@@ -29,9 +29,9 @@ _LOOK_SECONDS = 0.25
 _HUNT_SECONDS = 0.003
 _SETTLE_SECONDS = 0.2
 _RUN_SECONDS = 3.0
-"""While a batch is hunted, how long the command runs between two rests."""
+"""Seconds that the command runs between two rests, while a batch is hunted."""
 _REST_SECONDS, _LONGEST_REST_SECONDS = 1.5, 12.0
-"""How long it rests then, so that its next batch is a large one: longer each time, until a look comes in time."""
+"""Seconds of its first and of its longest rest. Each rest is longer, and makes the next batch larger."""
 
 
 class DemoFailed(Exception):
