@@ -91,6 +91,7 @@ def test_the_file_makes_the_target_equal(files: TaskFiles, spark: SparkSession) 
     assert (after.exit_code, only_table(after).differences) == (0, [])
 
 
+@pytest.mark.scenarios
 def test_an_update_sets_only_columns_that_differ(files: TaskFiles, spark: SparkSession) -> None:
     planted(files)
     _, path = with_sql(files, spark)

@@ -263,6 +263,7 @@ def test_the_copy_was_limited(files: TaskFiles, spark: SparkSession) -> None:
     assert compared(limited, spark).exit_code == 0
 
 
+@pytest.mark.scenarios
 def test_it_goes_on_from_its_file(files: TaskFiles, spark: SparkSession, tmp_path: Path) -> None:
     on(files, both="CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t SELECT seq, seq FROM seq_1_to_100")
     path = state_file(tmp_path)

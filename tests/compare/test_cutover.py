@@ -176,6 +176,7 @@ def test_the_comparison_goes_on_where_it_was_broken_off(files: TaskFiles, spark:
         assert lines == [1, 0]
 
 
+@pytest.mark.scenarios
 @pytest.mark.server
 @pytest.mark.spark
 def test_read_only_and_back(files: TaskFiles, spark: SparkSession, schema: str) -> None:

@@ -183,7 +183,9 @@ def test_a_source_whose_row_events_lack_columns(shards: Shards, spark: SparkSess
     ("place", "change"),
     [
         pytest.param("ddl-backfill-rows", "ALTER TABLE {} DROP COLUMN made", id="who runs it"),
-        pytest.param("ddl-backfill-rows:3", "ALTER TABLE {} DROP COLUMN made", id="another"),
+        pytest.param(
+            "ddl-backfill-rows:3", "ALTER TABLE {} DROP COLUMN made", id="another", marks=pytest.mark.scenarios
+        ),
         pytest.param("ddl-backfill-rows:3", "DROP TABLE {}", id="another, table", marks=pytest.mark.scenarios),
     ],
 )

@@ -26,7 +26,9 @@ def shards(request: pytest.FixtureRequest, source_server: MariadbServer, target_
 
 
 @pytest.mark.parametrize("shards", TABLES, indirect=True)
-@pytest.mark.parametrize("mode", ["exactly-once", "at-least-once", "safe-mode"])
+@pytest.mark.parametrize(
+    "mode", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.scenarios), "safe-mode"]
+)
 def test_rows_that_move_in_one_transaction(mode: str, shards: Shards, spark: SparkSession) -> None:
     """INSERT or DELETE first, with an UPDATE between; there and back, or to a third shard. One mode is one by one."""
     shards.keys = {"delivery": mode} if mode != "safe-mode" else {}

@@ -101,6 +101,7 @@ def test_a_dump_that_does_not_tell_its_time_zone(
     assert target_server.query(f"SELECT id, UNIX_TIMESTAMP(ts) FROM {schema}.t") == [(1, 1767225600)]
 
 
+@pytest.mark.scenarios
 def test_dump_writes_files_and_leaves_the_target_alone(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

@@ -150,10 +150,10 @@ def test_a_row_that_moves_between_two_ddl(shards: Shards, spark: SparkSession) -
     ("mode", "first", "wire"),
     [
         ("exactly-once", "INSERT", "plain"),
-        ("at-least-once", "INSERT", "compressed"),
+        pytest.param("at-least-once", "INSERT", "compressed", marks=pytest.mark.scenarios),
         ("at-least-once", "INSERT", "xa"),
         ("safe-mode", "INSERT", "plain"),
-        ("safe-mode", "DELETE", "plain"),
+        pytest.param("safe-mode", "DELETE", "plain", marks=pytest.mark.scenarios),
         ("one-by-one", "DELETE", "plain"),
     ],
 )

@@ -100,7 +100,9 @@ def test_a_column_that_was_dropped_by_hand(rig: ShardRig) -> None:
         assert merged_rows(shards)[shards.id(*first, 1)]["v"] == "row 1"
 
 
-@pytest.mark.parametrize("by_hand", ["DROP COLUMN g", "DROP COLUMN g, DROP COLUMN c"])
+@pytest.mark.parametrize(
+    "by_hand", ["DROP COLUMN g", pytest.param("DROP COLUMN g, DROP COLUMN c", marks=pytest.mark.scenarios)]
+)
 def test_a_column_that_the_target_does_not_drop(by_hand: str, rig: ShardRig) -> None:
     """No shard has it any more. What the error says ends the stop: what hinders it is removed, or its work is done."""
     shards = optimistic(

@@ -86,6 +86,7 @@ def test_one_name_in_two_cases(rig: ShardRig) -> None:
         has_columns(run, shards, "id", "v")
 
 
+@pytest.mark.scenarios
 def test_a_statement_that_the_target_refuses_in_the_middle(rig: ShardRig) -> None:
     """Somebody has made a key of that name on the target by hand: the task stops, and goes on when it is dropped."""
     shards = optimistic(rig)

@@ -49,6 +49,7 @@ def test_a_shard_is_altered_by_a_tool(rig: ShardRig) -> None:
         assert columns(shards) == ["id", "v", "c"]
 
 
+@pytest.mark.scenarios
 def test_a_shard_is_renamed_while_it_is_ahead(rig: ShardRig) -> None:
     shards = optimistic(rig)
     first, *others = shards.shards

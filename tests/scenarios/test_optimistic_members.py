@@ -61,6 +61,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OptimisticGroups, "begin_merged", begin_and_wait)
 
 
+@pytest.mark.scenarios
 def test_it_comes_back_behind_a_rename(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows have the old name: none is written before the other source has given the target that column too.
 

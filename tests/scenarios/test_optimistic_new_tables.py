@@ -47,7 +47,7 @@ def made_like(shards: Shards, table: int, model: int) -> None:
     shards.shards.append(("s1", table))
 
 
-@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("skips", [pytest.param(False, marks=pytest.mark.scenarios), True])
 def test_a_table_that_is_made_like_a_shard_that_waits(rig: ShardRig, *, skips: bool) -> None:
     """It waits with the same statement, also over a restart; its rows come when that is run or left out."""
     shards = optimistic(rig, sources=1)

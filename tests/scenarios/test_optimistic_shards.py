@@ -69,6 +69,7 @@ def test_wider_types_null_and_keys(rig: ShardRig) -> None:
         assert {row[2] for row in shards.target.query(f"SHOW INDEX FROM {shards.merged}")} == {"PRIMARY"}
 
 
+@pytest.mark.scenarios
 def test_values_of_a_column_without_default_that_some_shards_lack(rig: ShardRig) -> None:
     shards = optimistic(rig)
     with rig.run(shards) as run:

@@ -42,6 +42,7 @@ def test_one_source_two_tables_one_column(rig: ShardRig) -> None:
         shards.settle(run)
 
 
+@pytest.mark.scenarios
 def test_two_sources_and_a_sequence(rig: ShardRig) -> None:
     """Shards meet three statements at their own pace, with rows of every version in between."""
     shards = rig.shards(2)

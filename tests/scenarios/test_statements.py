@@ -62,7 +62,9 @@ INSERT INTO swap_b VALUES (5)
 LEFT = ("made", "saved", "kept-for ever", "old_one", "swap_a", "swap_b")
 
 
-@pytest.mark.parametrize("routed", [False, True], ids=["same names", "routed"])
+@pytest.mark.parametrize(
+    "routed", [pytest.param(False, marks=pytest.mark.scenarios), True], ids=["same names", "routed"]
+)
 def test_statements_are_carried_with_the_rows_around_them(
     routed: bool,
     spark: SparkSession,

@@ -64,7 +64,7 @@ def test_the_rows_have_the_offset_of_their_own_time(
 
 
 @pytest.mark.parametrize("mode", ["pessimistic", "optimistic"])
-@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("last", [0, pytest.param(1, marks=pytest.mark.scenarios)])
 def test_a_shard_without_rows_has_the_zone_of_the_others(
     mode: str,
     last: int,

@@ -27,7 +27,7 @@ def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "sees", lambda session, folder: False)
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.scenarios), True])
 def test_batches_and_large_transactions_are_carried(
     shuffled: bool,
     unseen: None,

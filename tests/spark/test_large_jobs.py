@@ -51,7 +51,7 @@ def test_a_large_job_that_fails_leaves_no_file(spark: SparkSession) -> None:
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("shuffled", [pytest.param(False, marks=pytest.mark.scenarios), True])
 def test_a_batch_whose_log_is_sent_along_leaves_no_file(
     shuffled: bool,
     spark: SparkSession,

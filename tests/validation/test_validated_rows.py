@@ -34,6 +34,7 @@ def stocked(database: str, source_server: MariadbServer) -> str:
     return database
 
 
+@pytest.mark.scenarios
 def test_many_small_batches_are_looked_at_together(
     stocked: str, source_server: MariadbServer, target_server: ThrowawayServer, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -193,7 +194,7 @@ def test_batches_applied_before_the_validators_first_round_are_judged(
         assert (found.key, found.columns) == (("1",), ("w",))
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", [pytest.param("source", marks=pytest.mark.scenarios), "target"])
 def test_a_row_that_differs_is_found_after_its_table_was_locked(
     side: str,
     stocked: str,

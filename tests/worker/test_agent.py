@@ -245,6 +245,7 @@ def test_an_order_of_a_later_version_is_refused_in_words_and_what_is_understood_
         wait_until(lambda: told_of(agent, "CLUSTER-085"), "a source that it can't read is told")
 
 
+@pytest.mark.scenarios
 def test_what_the_master_can_t_read_goes_on_by_the_order_before_and_does_not_begin(
     spark: SparkSession, files: TaskFiles
 ) -> None:
