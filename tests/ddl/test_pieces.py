@@ -99,7 +99,7 @@ def test_sequences_are_passed_over_where_their_names_are_kept_out() -> None:
     with pytest.raises(DdlError, match="DDL-013") as caught:
         left("drop sequence if exists shut, s")
     assert "d.s" in str(caught.value)
-    assert left("create sequence s", replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+    assert left("create sequence s", replace(RULES, judge=lambda whole, ddl, structure: LEFT_OUT)) == ()
 
 
 def test_temporary_tables_are_refused_where_the_real_one_of_that_name_is_followed() -> None:
@@ -109,7 +109,7 @@ def test_temporary_tables_are_refused_where_the_real_one_of_that_name_is_followe
             left(sql)
         assert "d.t" in str(caught.value)
         assert sql in str(caught.value)
-        assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+        assert left(sql, replace(RULES, judge=lambda whole, ddl, structure: LEFT_OUT)) == ()
 
 
 def test_files_of_a_table_are_moved_unseen_only_where_its_name_is_kept_out() -> None:
@@ -119,7 +119,7 @@ def test_files_of_a_table_are_moved_unseen_only_where_its_name_is_kept_out() -> 
             left(sql)
         assert "d.t" in str(caught.value)
         assert "not in the log" in str(caught.value)
-        assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+        assert left(sql, replace(RULES, judge=lambda whole, ddl, structure: LEFT_OUT)) == ()
         with pytest.raises(DdlError, match="DDL-026"):
             parse_given(sql, CONTEXT)
 
@@ -134,7 +134,8 @@ def test_shards_of_one_table_change_their_names() -> None:
 def test_the_event_filter_is_asked_for_every_part() -> None:
     asked: list[str] = []
 
-    def judge(ddl: Ddl, structure: StructureOf) -> Verdict | None:
+    def judge(whole: Ddl, ddl: Ddl, structure: StructureOf) -> Verdict | None:
+        assert ddl.text in (part.text for part in alter_parts(whole))
         assert structure(ddl.tables[0]) is None
         asked.append(ddl.text)
         return LEFT_OUT if "drop" in ddl.text else None
@@ -179,7 +180,7 @@ def test_a_piece_says_what_was_done_to_it(sql: str, dropped: bool, note: Operati
 
 
 def test_a_piece_says_what_the_event_filter_says_of_its_parts() -> None:
-    rules = replace(RULES, judge=lambda ddl, structure: LEFT_OUT if "drop" in ddl.text else None)
+    rules = replace(RULES, judge=lambda whole, ddl, structure: LEFT_OUT if "drop" in ddl.text else None)
     (piece,) = left("alter table t add a int, drop b", rules)
     assert [(part.text, verdict) for part, verdict in piece.parts] == [
         ("alter table t add a int", None),

@@ -64,11 +64,13 @@ Records = Mapping[TableName, tuple[Kept, ...]]
 class Meaning:
     """The replacement of a statement of an online DDL tool: the statements to `run`, in the source's names.
 
-    `records` are the changes of the recorded statements; `why` is the reason for the replacement.
+    `logged` has, for each of them, the statement that the source logged for it. `records` are the changes of the
+    recorded statements; `why` is the reason for the replacement.
     """
 
     why: str = field(compare=False)
     run: tuple[Ddl, ...] = ()
+    logged: tuple[Ddl, ...] = ()
     records: Records = field(default_factory=dict)
 
 
@@ -158,13 +160,13 @@ class OnlineDdl:
             case OnlineTablePart.GHOST, OnlineTablePart.TRASH:
                 return Meaning(f"{old}, a ghost, becomes trash: what was kept of it goes", records={old: ()})
             case OnlineTablePart.GHOST, OnlineTablePart.REAL:
-                at = ddl.context.where
-                beside = tuple(Kept(part.text, part.context) for part in alter_parts(ddl) if not renames(part))
-                kept = (*self.records.get(old, ()), *beside)
-                if not kept:
+                kept = [_as_logged(one, ddl.context.where) for one in self.records.get(old, ())]
+                beside = [part for part in alter_parts(ddl) if not renames(part)]
+                if not kept and not beside:
                     raise DdlError("DDL-025", where, values=values)
                 why = f"{old}, a ghost, takes the place of {new}: what was kept of it is run on {new}"
-                return Meaning(why, tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
+                run = tuple(_on_table(one, old, new) for one in (*kept, *beside))
+                return Meaning(why, run, (*kept, *(ddl for _ in beside)), {old: ()})
         return Meaning(f"{old} becomes {new}, and one of them is trash: nothing is run")
 
 
@@ -173,7 +175,12 @@ def _plain(name: TableName) -> TableName:
     return TableName(name.schema, name.table.lstrip("_"))
 
 
-def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:
-    """Return a recorded statement with `table` in the place of `ghost`; `where` is the position of the RENAME."""
-    ddl = classify_ddl(kept.sql, replace(kept.context, where=where, by_tool=True))
+def _as_logged(kept: Kept, where: Where) -> Ddl:
+    """Return a recorded statement with the ghost's name in it; `where` is the position of the RENAME."""
+    return classify_ddl(kept.sql, replace(kept.context, where=where))
+
+
+def _on_table(ddl: Ddl, ghost: TableName, table: TableName) -> Ddl:
+    """Return a tool's statement with `table` in the place of `ghost`."""
+    ddl = replace(ddl, context=replace(ddl.context, by_tool=True))
     return routed(ddl, lambda name: table if name == ghost else name, lambda schema: schema)

@@ -39,7 +39,7 @@ StructureOf = Callable[[TableName], Table | None]
 """Returns a source table as it is before the statement; None where nobody knows it."""
 
 
-def _taken(_: Ddl, __: StructureOf) -> Verdict | None:
+def _taken(_: Ddl, __: Ddl, ___: StructureOf) -> Verdict | None:
     return None
 
 
@@ -50,8 +50,9 @@ class StatementRules:
     Args:
         allows, allows_schema: whether the block-allow list allows a table, a schema.
         route, route_schema: a table's, a schema's name on the target.
-        judge: asked about single operations (one part of an ALTER, one dropped table): the event filter's verdict, None
-            where the operation is run. It may raise, which stops the task before the statement.
+        judge: asked about a logged statement and a single operation of it (one part of an ALTER, one dropped table):
+            the event filter's verdict, None where the operation is run. It may raise, which stops the task before the
+            statement.
         marks: the values in a table's rows that depend on the table's names (`provenance.Marks`).
         online: the online DDL of the source, which is asked before all other rules.
         collations: by collation of the source, the one that the user wants on a TiDB target in its place.
@@ -61,7 +62,7 @@ class StatementRules:
     allows_schema: Callable[[str], bool]
     route: Route
     route_schema: Callable[[str], str]
-    judge: Callable[[Ddl, StructureOf], Verdict | None] = _taken
+    judge: Callable[[Ddl, Ddl, StructureOf], Verdict | None] = _taken
     marks: MarksOf = unmarked
     online: OnlineDdl = field(default_factory=OnlineDdl)
     collations: Mapping[str, str] = field(default_factory=dict)
@@ -89,6 +90,8 @@ class AlterOperation:
         notes: what the steps did to it, in order.
         tracked: whether the source ran it; a statement that an operator gives is for the target alone.
         given: whether an operator gives it: a human has written it for the target as it is.
+        logged: the statement of the log that it is an operation of. What an online DDL tool ran on a ghost table was
+            logged before the RENAME by which it counts. None: the operation itself.
     """
 
     ddl: Ddl
@@ -99,6 +102,7 @@ class AlterOperation:
     notes: tuple[OperationNote, ...] = ()
     tracked: bool = True
     given: bool = False
+    logged: Ddl | None = None
 
     def noted(self, step: str, why: str) -> AlterOperation:
         """Return the operation with a further note."""
@@ -128,7 +132,7 @@ def all_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple
     Raises DdlError DDL-002, DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
-    found = tuple(AlterOperation(single, (single,)) for single in split(ddl))
+    found = tuple(AlterOperation(single, (single,), logged=ddl) for single in split(ddl))
     for step in STEPS:
         found = tuple(
             after for piece in found for after in ((piece,) if piece.dropped else step(piece, rules, structure))
@@ -143,7 +147,8 @@ def online_ddl(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> 
         return (piece,)
     if not meaning.run:
         return (piece.drop(ONLINE_DDL, meaning.why),)
-    return tuple(AlterOperation(ddl, (ddl,)).noted(ONLINE_DDL, meaning.why) for ddl in meaning.run)
+    told = zip(meaning.run, meaning.logged, strict=True)
+    return tuple(AlterOperation(ddl, (ddl,), logged=logged).noted(ONLINE_DDL, meaning.why) for ddl, logged in told)
 
 
 def block_allow(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
@@ -170,7 +175,7 @@ def block_allow(piece: AlterOperation, rules: StatementRules, _: StructureOf) ->
 def event_filter(piece: AlterOperation, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """Keep the parts that the filter lets run; if it lets all, the statement stays one. It is tracked whole."""
     single = alter_parts(piece.ddl)
-    judged = tuple((part, rules.judge(part, structure)) for part in single)
+    judged = tuple((part, rules.judge(piece.logged or piece.ddl, part, structure)) for part in single)
     piece = replace(piece, parts=judged)
     taken = tuple(part for part, verdict in judged if verdict is None)
     if taken == single:

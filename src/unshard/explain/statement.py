@@ -73,7 +73,7 @@ def explain_statement(rules: SourceRules, asked_for: Asked, ends: Ends | None) -
 def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
     structure: StructureOf = ends.table if ends is not None else _unknown
     own = statement_rules(rules, ends.records if ends is not None else None)
-    own = replace(own, judge=partial(judge_operation, rules.events, parsed))
+    own = replace(own, judge=partial(judge_operation, rules.events))
     groups = [OperationFindings("", (_parsed(parsed),))]
     if ends is not None and _without_effect(parsed, ends):
         text = "IF NOT EXISTS: what it makes is there, so it did nothing upstream"
@@ -83,13 +83,13 @@ def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
         found = all_pieces(parsed, own, structure)
     except STOPPING as error:
         alone = [AlterOperation(single, (single,)) for single in split(parsed)]
-        groups += [_group(rules, parsed, piece, structure) for piece in alone]
+        groups += [_group(rules, piece, structure) for piece in alone]
         if error.code == _NOTHING_KEPT and ends is None:
             text = "what was run on the ghost is run on the table; --connect reads it from the target"
             groups.append(OperationFindings("", (RuleFinding("online-ddl", "unknown", text),)))
             return Explained(rules.source, "unknown", text, tuple(groups))
         return _stops(rules, error, tuple(groups))
-    groups += [_group(rules, parsed, piece, structure) for piece in found]
+    groups += [_group(rules, piece, structure) for piece in found]
     kept = [piece for piece in found if not piece.dropped]
     if not to_run(kept, own):
         return Explained(rules.source, NOTHING, f"nothing is run: {_why_nothing(found)}", tuple(groups))
@@ -190,7 +190,7 @@ def _parsed(ddl: Ddl) -> RuleFinding:
     return RuleFinding("parsed", ddl.kind.value, f"{ddl.kind} on {on}; no built-in rule passes it over", facts=facts)
 
 
-def _group(rules: SourceRules, whole: Ddl, piece: AlterOperation, structure: StructureOf) -> OperationFindings:
+def _group(rules: SourceRules, piece: AlterOperation, structure: StructureOf) -> OperationFindings:
     found: list[RuleFinding] = []
     every = tuple(dict.fromkeys(filtered_names(piece.ddl)))
     for name in every:
@@ -198,7 +198,7 @@ def _group(rules: SourceRules, whole: Ddl, piece: AlterOperation, structure: Str
         is_helper = name.table and helper.says == LEFT_OUT
         found.append(helper if is_helper else names.block_allow(rules, name, named=len(every) > 1))
     for part, verdict in piece.parts:
-        event = event_in(whole, part, structure)
+        event = event_in(piece.logged or piece.ddl, part, structure)
         named = event.name if event is not None else "no event"
         also = sorted(event.also) if event is not None else []
         concerning = tuple(dict.fromkeys(rule for n in filtered_names(part) for rule in rules.events.concerning(n)))

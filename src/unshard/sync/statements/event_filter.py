@@ -36,7 +36,8 @@ def judge_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: Struc
     """Return the filter's verdict on one operation of a statement; None: it is run.
 
     It is left out if one of its tables, by old or new name, is filtered. Patterns are matched with the text of the
-    whole statement. Raises DdlError DDL-020 for an action Error. Pure but for what `structure` reads.
+    whole statement as the source logged it: an online DDL tool's has the ghost table's name. Raises DdlError DDL-020
+    for an action Error. Pure but for what `structure` reads.
     """
     names = filtered_names(part)
     if not any(events.concerning(name) for name in names):

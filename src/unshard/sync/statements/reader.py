@@ -188,8 +188,7 @@ class StatementReader:
             self._refuse_during_dump(parsed, where)
         if self._without_effect(parsed, work.begin):
             return RoutedStatement()
-        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
-        found = pieces(parsed, rules, self.tracker.get)
+        found = pieces(parsed, self._with_filter(), self.tracker.get)
         found = tuple(one for one in found if copied.isdisjoint(one.ddl.tables))
         if parsed.kind is StatementKind.DROP_TABLE and not work.statement.query.foreign_key_checks:
             self._refuse_swap(parsed, found)
@@ -269,9 +268,11 @@ class StatementReader:
         return RoutedStatement(tuple(found))
 
     def _met_in_copy(self, parsed: Ddl) -> tuple[AlterOperation, ...]:
-        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
-        found = pieces(parsed, rules, self.tracker.get)
+        found = pieces(parsed, self._with_filter(), self.tracker.get)
         return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
+
+    def _with_filter(self) -> StatementRules:
+        return replace(self.rules, judge=partial(judge_and_log, self.events))
 
     def _refuse_swap(self, ddl: Ddl, found: Sequence[AlterOperation]) -> None:
         """Raise DdlError DDL-042 for the DROP TABLE of pt-online-schema-change's `drop_swap`.
