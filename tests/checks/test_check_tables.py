@@ -196,6 +196,25 @@ def test_triggers_of_the_target(
     assert found(files, TRIGGERS) == []
 
 
+def test_a_generated_column_over_one_that_a_mapping_writes(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(
+        f"CREATE TABLE {schema}.g (id INT PRIMARY KEY, code VARCHAR(8), kind VARCHAR(8),"
+        " low VARCHAR(8) AS (LOWER(code)) STORED, own VARCHAR(8) AS (LOWER(kind)), size INT AS (CHAR_LENGTH(low)))"
+    )
+    assert found(files, TABLES) == []
+    mapping = {
+        "schema-pattern": schema, "table-pattern": "g", "source-column": "code", "target-column": "code",
+        "expression": "add prefix", "arguments": ["n-"],
+    }  # fmt: skip
+    mapped = replace(with_keys(files, column_mappings={"m": mapping}), instance={"column-mapping-rules": ["m"]})
+    (finding,) = found(mapped, TABLES)
+    assert finding.severity == "warn"
+    assert "low, size" in finding.short_error
+    assert "column mapping m writes code" in finding.short_error
+
+
 def test_an_error_on_the_way_is_a_failure_of_that_check(
     files: TaskFiles, changed_source: MariadbServer, schema: str
 ) -> None:

@@ -96,3 +96,28 @@ def test_a_tool_copies_a_column_that_is_dropped_and_added_by_its_name() -> None:
         context = Context(by_tool=by_tool)
         step = Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, context)
         assert filled_unlike_upstream(step) == filled_by_the_run(step) == unlike
+
+
+@pytest.mark.parametrize(
+    ("lines", "unlike"),
+    [
+        (("`a` varchar(80) DEFAULT lcase(`Code`)",), ("a",)),
+        (("`a` varchar(80) DEFAULT (lower(code))",), ("a",)),
+        (("`a` varchar(80) DEFAULT (lower(`codes`))",), ()),
+        (("`a` varchar(80) DEFAULT 'code' COMMENT '`code`'",), ()),
+        (("`a` varchar(80) DEFAULT (concat('`code`', `id`))",), ()),
+        (("`a` varchar(80) GENERATED ALWAYS AS (lcase(`code`)) VIRTUAL",), ()),
+        (("`a` varchar(80) DEFAULT concat(`b`,'x')", "`b` varchar(80) DEFAULT lcase(`code`)"), ("a", "b")),
+        (("`a` varchar(80) DEFAULT (`b`)", "`b` varchar(80) GENERATED ALWAYS AS (lcase(`code`)) VIRTUAL"), ("a",)),
+        (("`a` varchar(80) DEFAULT (lower(`b`))", "`b` varchar(36) DEFAULT (uuid())"), ("a", "b")),
+    ],
+)
+def test_a_default_over_a_column_whose_values_differ(lines: tuple[str, ...], unlike: tuple[str, ...]) -> None:
+    """A column mapping writes `code`."""
+    code = "`code` varchar(8) NOT NULL"
+    before, after = {"`all`.`t`": create(BEFORE[0], code)}, {"`all`.`t`": create(BEFORE[0], code, *lines)}
+    text = f"ALTER TABLE `all`.`t` {', '.join('ADD COLUMN ' + line for line in lines)}"
+    step = Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, Context())
+    rewritten = frozenset({"code"})
+    assert filled_unlike_upstream(step, None, rewritten) == filled_by_the_run(step, rewritten) == unlike
+    assert filled_unlike_upstream(step) == filled_by_the_run(step) == (unlike if "uuid" in text else ())

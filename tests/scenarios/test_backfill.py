@@ -135,6 +135,39 @@ def test_rows_are_found_by_what_rules_make_of_their_keys(
     assert len(set(wanted)) == 4
 
 
+@pytest.mark.scenarios
+@pytest.mark.parametrize("mode", ["pessimistic", "optimistic"])
+def test_shards_keep_what_they_computed_from_keys_that_are_mapped(
+    mode: str,
+    source_server: MariadbServer,
+    target_server: ThrowawayServer,
+    schema: str,
+    tmp_path: Path,
+    spark: SparkSession,
+) -> None:
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    for table in (0, 1):
+        source_server.run(
+            f"DELETE FROM {shards.at(table)}", f"INSERT INTO {shards.at(table)} VALUES (1, 'a'), (2, 'b')"
+        )
+    pattern = {"schema-pattern": f"{schema}_s", "table-pattern": "t_*"}
+    mapping = {**pattern, "expression": "partition id", "source-column": "id", "target-column": "id"}
+    shards.keys = {
+        "shard-mode": mode,
+        "column-mappings": {"ids": {**mapping, "arguments": ["1", "", "t", "_"]}},
+    }
+    shards.instance = {"route-rules": ["fold"], "column-mapping-rules": ["ids"]}
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, "ADD COLUMN own VARCHAR(40) DEFAULT (CONCAT('n', id))")
+            shards.run("s1", f"UPDATE {shards.at(table)} SET v = 'c' WHERE id = 2")
+        run.catch_up()
+        columns = "SELECT v, own FROM {} ORDER BY v, own"
+        wanted = source_server.query(f"SELECT v, own FROM {shards.at(0)} UNION ALL {columns.format(shards.at(1))}")
+        wait_until(lambda: target_server.query(columns.format(shards.merged)) == wanted, "equal rows")
+
+
 def test_numbers_stop_as_they_are(shards: Shards, spark: SparkSession) -> None:
     task = str(shards.files().task_path)
     with TaskRun(shards.files(), spark) as run:

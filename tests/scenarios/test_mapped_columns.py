@@ -157,6 +157,37 @@ def test_a_statement_that_would_leave_rows_as_they_were(
     assert caught.value.where.position is not None
 
 
+@pytest.mark.parametrize("expression", ["add prefix", pytest.param("partition id", marks=pytest.mark.scenarios)])
+def test_a_new_column_that_is_computed_from_a_mapped_one_has_the_values_of_the_source(
+    expression: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    shard, merged = f"{schema}_1.t_1", f"{schema}_all.t"
+    source_server.run(
+        f"CREATE DATABASE {schema}_1",
+        f"CREATE TABLE {shard} (id BIGINT PRIMARY KEY, code VARCHAR(8) NOT NULL)",
+        f"INSERT INTO {shard} VALUES (1, 'ABC'), (2, 'DEF')",
+    )
+    ids = {"expression": expression, "arguments": ["3", "", "t_"], "source-column": "id", "target-column": "id"}
+    mapping = PREFIX if expression == "add prefix" else ids
+    files = task(tmp_path, schema, source_server, target_server, mapping).write()
+    added = "ADD login VARCHAR(80) DEFAULT (LOWER(code)), ADD mark VARCHAR(80) DEFAULT (CONCAT(login, '-', id))"
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        source_server.run(
+            f"ALTER TABLE {shard} {added}",
+            f"INSERT INTO {shard} (id, code) VALUES (3, 'GHI')",
+            f"UPDATE {shard} SET mark = 'own' WHERE id = 2",
+        )
+        run.catch_up()
+    columns = "SELECT login, mark FROM {} ORDER BY login"
+    assert target_server.query(columns.format(merged)) == source_server.query(columns.format(shard))
+
+
 @pytest.fixture
 def shards_with_numbers(
     source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path

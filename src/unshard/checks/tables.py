@@ -8,13 +8,17 @@ from dataclasses import replace
 from unshard.checks.differences import differences, unfilled
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
+from unshard.ddl.backfill import computed_from
 from unshard.errors import ConfigError, Where
 from unshard.load.checkpoint import LoadTables
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import session
+from unshard.mysql.defaults import column_lines
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import find_create_statement
 from unshard.target.filled import FilledTables
+from unshard.transform.column_mapper import ColumnMapper
+from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import constants
 from unshard.transform.online_tables import OnlineTables
 
@@ -28,12 +32,15 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """
     checked = source.config.target.checks_foreign_keys
     merged = task.merged
+    mapper = ColumnMapper(source.config.column_mappings, source.config.case_sensitive)
     told: set[TableName] = set()
     for name, table in source.tables.items():
         if table.foreign_keys:
             yield from _foreign_keys(source, name, checked=checked)
         if not table.identity:
             yield _keyless("warn", table)
+        if any(column.generated for column in table.columns) and (mapping := mapper.mapping_for(name)) is not None:
+            yield from _generated_from_mapped(source, table, mapping)
         target = source.targets[name]
         there = task.there.get(target)
         if there is None and target not in told and source.extracted[name] and task.target is not None:
@@ -55,6 +62,24 @@ def _foreign_keys(source: SourceFacts, name: TableName, *, checked: bool) -> Ite
     elif not source.logs_cascades and not checked:
         text = f"table {name}: what its foreign key changes (ON ... CASCADE, SET NULL) is not in the source's binlog"
         yield Finding("fail", f"{text}, and a target that checks no foreign keys does not do it", check, self=str(name))
+
+
+def _generated_from_mapped(source: SourceFacts, table: Table, mapping: ColumnMapping) -> Iterator[Finding]:
+    """Warn of columns that the target computes from other values than the source does."""
+    with session(source.end.endpoint, "source") as connection:
+        lines = column_lines(table.create_sql or find_create_statement(connection, table.name) or "")
+    unlike = computed_from(lines, frozenset({mapping.target_column.lower()}))
+    if unlike:
+        names = ", ".join(column.name for column in table.columns if column.name.lower() in unlike)
+        text = (
+            f"table {table.name}: column mapping {mapping.rule} writes {mapping.target_column}, and the target computes"
+        )
+        yield Finding(
+            "warn",
+            f"{text} {names} from that: its values are not the source's",
+            "nothing, if that is meant; else make it a plain column of the source, which is migrated as it is",
+            self=str(table.name),
+        )
 
 
 def rows_in_target(task: TaskFacts) -> tuple[Finding, ...]:

@@ -5,6 +5,7 @@ The last column tells whether a run on the target, with `SET TIMESTAMP` to the e
 | the new column | values in existing rows of the source | equal on the target |
 |---|---|---|
 | no DEFAULT, a constant, an expression over other columns | the same in every run | yes |
+| an expression over a column that a column mapping writes, or over one that is filled unlike | those of that row | no |
 | DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the statement, which differs between shards | yes |
 | such a DEFAULT, added by an online-DDL tool | the time at which the tool copied the row | no |
 | any, in place of a column of that name, added by an online-DDL tool | those that the tool copied by name | no |
@@ -17,6 +18,8 @@ The last column tells whether a run on the target, with `SET TIMESTAMP` to the e
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from itertools import pairwise
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
@@ -26,7 +29,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import StatementKind
 from unshard.model.table import Index, Table, quote_name
 from unshard.mysql.defaults import column_lines, computed_default
-from unshard.schema.lex import Token, tokens
+from unshard.schema.lex import Token, TokenKind, tokens
 
 _OF_THE_EVENT = frozenset(
     {
@@ -49,24 +52,29 @@ _OF_THE_RUN = frozenset(
 _PARTITIONS = re.compile(r"\bPARTITION BY\b.*", re.DOTALL | re.IGNORECASE)
 
 
-def filled_by_the_run(step: Step) -> tuple[str, ...]:
-    """Return the columns that the step adds and fills with values that another run would not give again. Pure."""
+def filled_by_the_run(step: Step, rewritten: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the columns that the step adds and fills with values that another run would not give again. Pure.
+
+    `rewritten`: the columns, in lower case, in which the target's rows have other values than the source's.
+    """
     words, kept = _OF_THE_RUN | _OF_THE_EVENT, _kept_by_tool(step)
     added = _added(step).items()
-    return tuple(
-        name for name, line in added if _is_numbered(line) or _computes_with(line, words) or name.lower() in kept
-    )
+    found = {name for name, line in added if _is_numbered(line) or _computes_with(line, words) or name.lower() in kept}
+    return _with_computed_from(step, found, rewritten)
 
 
-def filled_unlike_upstream(step: Step, upstream: Table | None = None) -> tuple[str, ...]:
+def filled_unlike_upstream(
+    step: Step, upstream: Table | None = None, rewritten: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
     """Return the columns that the step adds and fills with other values than the source has. Pure.
 
     AUTO_INCREMENT columns are not among them. `upstream`: the source's table before the whole statement, of which the
-    step may be a part.
+    step may be a part. `rewritten` as for `filled_by_the_run`.
     """
     words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
     kept = _kept_by_tool(step, upstream)
-    return tuple(name for name, line in _added(step).items() if _computes_with(line, words) or name.lower() in kept)
+    found = {name for name, line in _added(step).items() if _computes_with(line, words) or name.lower() in kept}
+    return _with_computed_from(step, found, rewritten)
 
 
 def numbered(step: Step) -> tuple[str, str] | None:
@@ -130,6 +138,32 @@ def _added(step: Step) -> dict[str, str]:
     return {name: line for name, line in after.items() if name.lower() in named}
 
 
+def computed_from(lines: Mapping[str, str], unlike: frozenset[str], more: Collection[str] = ()) -> frozenset[str]:
+    """Return, in lower case, the columns that are computed from those of `unlike`, directly or by way of each other.
+
+    They are generated columns, and those of `more` that have an expression as default. `lines` are a table's
+    `column_lines`. Pure.
+    """
+    sources: dict[str, set[str]] = {}
+    for name, line in lines.items():
+        default = computed_default(line) if name in more else None
+        if default is not None or is_generated(line):
+            found = tokens(default or line)
+            sources[name.lower()] = {one.value.lower() for one in found if one.kind in (TokenKind.NAME, TokenKind.WORD)}
+    reached: frozenset[str] = frozenset()
+    while beyond := {name for name, names in sources.items() if name not in reached and names & (unlike | reached)}:
+        reached |= beyond
+    return reached
+
+
+def _with_computed_from(step: Step, found: Collection[str], rewritten: frozenset[str]) -> tuple[str, ...]:
+    """Return these columns of the step, and those that it adds with a default over one of them or of `rewritten`."""
+    added = _added(step)
+    unlike = rewritten | {name.lower() for name in found}
+    unlike |= computed_from(_columns(step, step.after), unlike, added)
+    return tuple(name for name, line in added.items() if name.lower() in unlike and not is_generated(line))
+
+
 def _kept_by_tool(step: Step, upstream: Table | None = None) -> frozenset[str]:
     """Return the columns, in lower case, whose values pt-online-schema-change copies by name into its new table.
 
@@ -152,6 +186,12 @@ def _columns(step: Step, structures: Structures) -> dict[str, str]:
     """Return each column of the step's table, with its line in `structures`."""
     table = classify_ddl(step.statement, step.context).tables[0].quoted
     return column_lines(structures.get(table) or "")
+
+
+def is_generated(line: str) -> bool:
+    """Return whether it is the line of a generated column: `GENERATED ALWAYS AS (…)`, or with AS alone."""
+    found = tokens(line)
+    return any(token.word == "AS" and after.is_symbol("(") for token, after in pairwise(found))
 
 
 def _is_numbered(line: str) -> bool:

@@ -170,9 +170,10 @@ DDL: dict[str, CatalogueEntry] = {
     ),
     "DDL-034": CatalogueEntry(
         "the statement fills {columns} of rows that are there already with what its run on the source alone gave (a"
-        " random value, a number by the order of rows, the time at which a tool copied a row, another type that TiDB"
-        " makes otherwise of the old value). On the target they would get other values, and those of the source can't"
-        " be brought: {why}. The statement is {statement}",
+        " random value, a number by the order of rows, the time at which a tool copied a row, what a default computes"
+        " from a column that a column mapping writes, another type that TiDB makes otherwise of the old value). On the"
+        " target they would get other values, and those of the source can't be brought: {why}. The statement is"
+        " {statement}",
         "give a statement without that, `unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE"
         " ...'`: add the column with a constant or no default, then set the default and copy the values of those rows"
         " by hand. Or, as for AUTO_INCREMENT, copy the table again: make it on the target what the source has now,"

@@ -105,8 +105,9 @@ SHARD: dict[str, CatalogueEntry] = {
     ),
     "SHARD-036": CatalogueEntry(
         "all shards have this statement. It fills {columns} of rows that are there already with what only its own run"
-        " gives (its time, a number, a random value, another type that TiDB makes otherwise of the old value), and"
-        " {target} can't get the values that the sources have: {why}",
+        " gives (its time, a number, a random value, what a default computes from a column that a column mapping"
+        " writes, another type that TiDB makes otherwise of the old value), and {target} can't get the values that the"
+        " sources have: {why}",
         "give the source that has stopped another statement, once for all shards: `unshard ctl binlog replace"
         ' {task_file} -s {source_id} "ALTER TABLE ..."` with the column and no default or a constant one, then'
         " set it in those rows as the sources have it. The same statement again runs it as it is: where nobody needs"

@@ -138,7 +138,8 @@ class MergedRuns:
             return None
         several, tidb = shard.old_rows is OldRows.OF_ONE_RUN, store.on_target(is_tidb)
         state = step.group.tables[table]
-        fill, after = item_fill(table, state, self.groups.structure, several=several, tidb=tidb)
+        rewritten = self.statements.backfiller.rewritten(table)
+        fill, after = item_fill(table, state, self.groups.structure, rewritten, several=several, tidb=tidb)
         if fill is None:
             return None
         item = state.sequence.items[0]

@@ -50,7 +50,8 @@ def fills_of(
         return ()
     fills, why, tidb = [], "", store.on_target(is_tidb)
     for name, state in sorted(group.tables.items()):
-        fill, after = item_fill(name, state, structure, several=keeper.several, tidb=tidb)
+        rewritten = backfiller.rewritten(name)
+        fill, after = item_fill(name, state, structure, rewritten, several=keeper.several, tidb=tidb)
         if fill is not None:
             fills.append(fill)
             why = why or backfiller.hindrance(fill, after, store)
@@ -64,14 +65,20 @@ def fills_of(
 
 
 def item_fill(
-    name: TableName, state: TableState, structure: StructureOf, *, several: bool, tidb: bool
+    name: TableName,
+    state: TableState,
+    structure: StructureOf,
+    rewritten: frozenset[str],
+    *,
+    several: bool,
+    tidb: bool,
 ) -> tuple[ColumnBackfill | None, Table | None]:
     """Return the columns that the first statement of a table fills with other values on the target than on the source.
 
-    And the table's structure after the statement. `several`: one run fills the rows of several tables. `tidb`: the
-    target is TiDB, which converts some values otherwise than the source. AUTO_INCREMENT columns are not among them.
+    And the table's structure after the statement. `rewritten`: as `Backfiller.rewritten`. `several`: one run fills the
+    rows of several tables. `tidb`: the target is TiDB, which converts some values otherwise than the source.
+    AUTO_INCREMENT columns are not among them.
     """
-    by_run = filled_by_the_run if several else filled_unlike_upstream
     item = state.sequence.items[0]
     if (form := item.payload["before"]) is None:
         return None, None
@@ -80,7 +87,10 @@ def item_fill(
     after = Table.from_dict(known) if known is not None else structure(name)
     before = Table.from_dict(form)
     steps = list(_upstream_steps(item, before, after)) if after is not None else []
-    columns = [name for step in steps for name in by_run(step) if name not in (numbered(step) or ())]
+    columns = []
+    for step in steps:
+        found = filled_by_the_run(step, rewritten) if several else filled_unlike_upstream(step, None, rewritten)
+        columns += [name for name in found if name not in (numbered(step) or ())]
     if tidb and steps and after is not None:
         sides = (definition_of(table, dialect_of(steps[0].context)) for table in (before, after))
         columns += converted_unlike_upstream([classify_ddl(step.statement, step.context) for step in steps], *sides)

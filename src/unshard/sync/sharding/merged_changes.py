@@ -320,7 +320,8 @@ class MergedChanges:
         states, tidb = self.groups.keeper.group(target).tables, store.on_target(is_tidb)
         for name, item in items.items():
             counted = numbered_by(intent, target, item, store, several=several)
-            fill, after = item_fill(name, states[name], self.groups.structure, several=several, tidb=tidb)
+            rewritten, structure = self.backfiller.rewritten(name), self.groups.structure
+            fill, after = item_fill(name, states[name], structure, rewritten, several=several, tidb=tidb)
             why = NUMBERED if counted else self.backfiller.hindrance(fill, after, store) if fill is not None else ""
             if why:
                 columns = tuple(dict.fromkeys((*counted, *(fill.columns if fill is not None else ()))))

@@ -94,6 +94,11 @@ class Backfiller:
             return str(error)
         return ""
 
+    def rewritten(self, table: TableName) -> frozenset[str]:
+        """Return the column, in lower case, that a column mapping writes: the target's values are not the source's."""
+        mapping = self.rules.mapper.mapping_for(table)
+        return frozenset() if mapping is None else frozenset({mapping.target_column.lower()})
+
     def bring(self, fill: ColumnBackfill, store: CheckpointStore, refusal: Callable[[str], UnshardError]) -> None:
         """Set the columns in all rows of the target that the source table has. May run again.
 
@@ -266,7 +271,9 @@ def planned_fills(
     for target, own in steps.items():
         before = upstream(target)
         after = _table_after(changes, before.name) if before is not None else None
-        unlike = [store.on_target(partial(unlike_fills, step=step, target=target, upstream=before)) for step in own]
+        rewritten = backfiller.rewritten(before.name) if before is not None else frozenset()
+        find = partial(unlike_fills, target=target, upstream=before, rewritten=rewritten)
+        unlike = [store.on_target(partial(find, step=step)) for step in own]
         converted = store.on_target(partial(unlike_conversions, steps=own, target=target, upstream=before, after=after))
         computed = tuple(dict.fromkeys((*(name for names, _ in unlike for name in names), *converted)))
         counted = tuple(name for _, names in unlike for name in names)
@@ -296,13 +303,13 @@ def refused_fill(where: Where, columns: Sequence[str], statement: str, why: str)
 
 
 def unlike_fills(
-    connection: Any, step: Step, target: TableName, upstream: Table | None
+    connection: Any, step: Step, target: TableName, upstream: Table | None, rewritten: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns that the step would fill, in existing rows of the target, with other values than the source's.
 
-    First those that get a computed default, then the one that gets numbers.
+    First those that get a computed default, then the one that gets numbers. `rewritten`: as `Backfiller.rewritten`.
     """
-    computed = filled_unlike_upstream(step, upstream)
+    computed = filled_unlike_upstream(step, upstream, rewritten)
     if computed and not has_rows(connection, target):
         computed = ()
     if (found := numbered(step)) is None:
