@@ -8,7 +8,7 @@ import pytest
 
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.provenance import Marks, check_marks, unmarked
+from unshard.ddl.provenance import Marks, check_marks, check_moved_rows, unmarked
 from unshard.ddl.rewrite import split
 from unshard.errors import SyncError
 from unshard.model.table import Column, Table, TableName
@@ -70,3 +70,36 @@ def test_a_new_name_of_the_same_mark() -> None:
     check("rename table t_1 to t_a_1", {"t_1": None, "t_a_1": table("t_a_1")})
     check("rename table u to w", {"u": None, "w": table("w")})
     check("rename table t_1 to x, x to t_1", {"t_1": table("t_1"), "x": None})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t_1 exchange partition p0 with table t_2",
+        "alter table t_1 exchange partition p0 with table u",
+        "alter table u exchange partition p0 with table t_1 without validation",
+        "alter table t_1 convert table u to partition p1 values less than (9)",
+        "alter table u convert partition p0 to table t_3",
+    ],
+)
+def test_rows_do_not_move_to_a_table_of_other_marks(sql: str) -> None:
+    ddl = classify_ddl(sql, Context("s"))
+    with pytest.raises(SyncError, match="SYNC-018") as caught:
+        check_moved_rows([ddl], marks)
+    assert caught.value.where.table == str(ddl.tables[0])
+    assert str(ddl.tables[1]) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t_1 exchange partition p0 with table t_a_1",
+        "alter table u exchange partition p0 with table w",
+        "alter table u convert partition p0 to table w",
+        "alter table t_1 add v int",
+        "create table t_9 like t_1",
+        "rename table u to w",
+    ],
+)
+def test_rows_move_between_tables_of_the_same_marks(sql: str) -> None:
+    check_moved_rows([classify_ddl(sql, Context("s"))], marks)

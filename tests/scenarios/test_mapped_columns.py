@@ -188,6 +188,48 @@ def test_a_new_column_that_is_computed_from_a_mapped_one_has_the_values_of_the_s
     assert target_server.query(columns.format(merged)) == source_server.query(columns.format(shard))
 
 
+@pytest.mark.scenarios
+@pytest.mark.parametrize("rules", [("stops",), ("left out", "exchange table partition")])
+def test_rows_without_marks_do_not_come_into_a_table_whose_rows_have_them(
+    rules: tuple[str, ...],
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    parts = "PARTITION BY RANGE (v) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9))"
+    columns = "(code VARCHAR(8) NOT NULL, v INT NOT NULL, PRIMARY KEY (code, v))"
+    shard, plain = f"{schema}_1.t_1", f"{schema}_1.plain"
+    source_server.run(
+        f"CREATE DATABASE {schema}_1",
+        f"CREATE TABLE {shard} {columns} {parts}",
+        f"CREATE TABLE {plain} {columns}",
+        f"INSERT INTO {shard} VALUES ('a', 1), ('b', 7)",
+        f"INSERT INTO {plain} VALUES ('c', 2)",
+    )
+    files = task(tmp_path, schema, source_server, target_server, PREFIX)
+    for rule in rules[1:]:
+        files.keys = {
+            **files.keys,
+            "filters": {"f": {"schema-pattern": "*", "table-pattern": "*", "events": [rule], "action": "Ignore"}},
+        }
+        files.instance = {**files.instance, "filter-rules": ["f"]}
+    run = TaskRun(files.write(), spark).start()
+    run.reach("sync")
+    source_server.run(f"ALTER TABLE {shard} EXCHANGE PARTITION p0 WITH TABLE {plain}")
+    if rules[1:]:
+        run.catch_up()
+        run.stop()
+    else:
+        error = run.error()
+        assert isinstance(error, SyncError)
+        assert (error.code, error.where.table) == ("SYNC-018", shard)
+    found = target_server.query(f"SELECT code, v FROM {schema}_all.t ORDER BY v")
+    assert found == [("n-a", 1), ("n-b", 7)]
+    assert target_server.query(f"SELECT code, v FROM {plain}") == [("c", 2)]
+
+
 @pytest.fixture
 def shards_with_numbers(
     source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path

@@ -28,7 +28,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.partition_rows import check_partitions
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.provenance import check_marks
+from unshard.ddl.provenance import check_marks, check_moved_rows
 from unshard.ddl.rewrite import routed, with_charset, without_or_replace
 from unshard.ddl.sandbox import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
@@ -103,7 +103,7 @@ def for_target(
     """Return the changes of the source's structures by the operations, and the statements for the target, in its names.
 
     Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004 as
-    `SchemaTracker.after`, what `check_marks` raises; MySQLdb.Error for a lost connection.
+    `SchemaTracker.after`, what `check_marks` and `check_moved_rows` raise; MySQLdb.Error for a lost connection.
     """
     found = _known(found, tracker)
     tracked = [piece for piece in found if piece.tracked]
@@ -115,6 +115,7 @@ def for_target(
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.presume(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
+    check_moved_rows((part for piece in found if not piece.given for part in piece.run), rules.marks)
     statements: list[RoutedDdl] = []
     for piece in found:
         for part in to_run((piece,), rules):

@@ -4,6 +4,7 @@
 |---|---|
 | changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
 | renames a table so that its rows would get other values of this kind (another number, another text) | SYNC-018 |
+| moves rows by EXCHANGE or CONVERT between tables with other values of this kind, and runs on the target | SYNC-018 |
 
 The rows on the target keep their old values, and no statement of the log rewrites them.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.tracker import Changes
 from unshard.errors import SyncError
 from unshard.model.table import Column, Table, TableName
@@ -77,6 +78,21 @@ def check_marks(
             if _column(found, column) != _column(after, column):
                 where = replace(last.context.where, table=str(name))
                 raise SyncError("SYNC-017", where, last.text[:500], {"column": column})
+
+
+def check_moved_rows(statements: Iterable[Ddl], marks: MarksOf) -> None:
+    """Raise SyncError SYNC-018 for an EXCHANGE PARTITION, or a CONVERT of a partition or table, between other marks.
+
+    `statements` are those that the log has for the target. Raises what `marks` raises.
+    """
+    for ddl in statements:
+        if ddl.kind is not StatementKind.ALTER_TABLE or renames(ddl):
+            continue
+        name, *others = ddl.tables
+        for other in others:
+            if marks(name).carried != marks(other).carried:
+                where = replace(ddl.context.where, table=str(name))
+                raise SyncError("SYNC-018", where, ddl.text[:500], {"name": str(other)})
 
 
 def _column(table: Table, name: str) -> Column | None:

@@ -169,8 +169,10 @@ SYNC: dict[str, CatalogueEntry] = {
         f"the target's rows were made from the old column: undo the change on the source before going on, or {ANEW}",
     ),
     "SYNC-018": CatalogueEntry(
-        "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
-        f"stop the task, write the new values to those rows by hand and start after this position; or {ANEW}",
+        "rows of one table become rows of {name}, but in the target they carry the name of the table that they were"
+        " written to (column mapping, extracted columns)",
+        "stop the task, do on the target what the statement does there (nothing, where both tables are merged into"
+        f" one), write the new values to those rows by hand and start after this position; or {ANEW}",
     ),
     "SYNC-019": CatalogueEntry(
         "{rule}: a row image lacks column(s) {columns}, so it is not known whether the rule leaves the row out",
