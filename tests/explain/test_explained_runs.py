@@ -223,3 +223,20 @@ def test_what_was_run_on_a_ghost_is_read_from_the_target(
     )
     assert [one["sql"] for one in found["statements"]] == [text]
     target_server.run(f"DROP DATABASE {schema}_to")
+
+
+def test_a_dropped_schema_with_a_table_that_is_routed_elsewhere(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str
+) -> None:
+    away = {"schema-pattern": schema, "table-pattern": "tied", "target-schema": f"{schema}_old"}
+    alone = {"one": {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "shard_*"}]}}
+    keys = {**files.keys, "routes": {**files.keys["routes"], "away": away}, "block-allow-list": alone}
+    rules = {"route-rules": ["all", "shards", "away"], "block-allow-list": "one"}
+    own = replace(files, keys=keys, instance={**files.instance, **rules}).write()
+    target_server.run(f"CREATE DATABASE {schema}_to", f"CREATE DATABASE {schema}_old")
+    found = explained(own, "--sql", f"DROP DATABASE {schema}")
+    assert [one["sql"] for one in found["statements"]] == [
+        f"DROP TABLE IF EXISTS `{schema}_old`.`tied`",
+        f"DROP DATABASE `{schema}_to`",
+    ]
+    target_server.run(f"DROP DATABASE {schema}_to", f"DROP DATABASE {schema}_old")

@@ -11,6 +11,7 @@
 | route | `route_rename` here, names in `prepare` | a RENAME within one target table is dropped |
 | sharding | `sync.sharding.statements` | with `shard-mode`: waits for the other tables of its sharding group |
 | | `sync.statements.refused` | without `shard-mode`: an error if several tables are merged into the target table |
+| | `with_routed_away` here | without `shard-mode`: DROP DATABASE, and DROP TABLE of what is routed to other schemas |
 | plan, execute | `prepare`, `plan`, `execute` | an intent, run once |
 
 The functions of `STEPS` drop operations or change the statement of one, and note the reason (`AlterOperation.notes`).
@@ -20,7 +21,7 @@ table name in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unshard.ddl.alter_parts import alter_parts
@@ -223,6 +224,31 @@ def route_rename(piece: AlterOperation, rules: StatementRules, _: StructureOf) -
     single = (part for run in piece.run for part in alter_parts(run))
     piece = piece.noted(ROUTE, "old and new name are one on the target: there is nothing to rename there")
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
+
+
+def with_routed_away(
+    found: Sequence[AlterOperation], known: Collection[TableName], rules: StatementRules
+) -> tuple[AlterOperation, ...]:
+    """Return the operations with a DROP TABLE for each table of a dropped schema that is routed to another schema.
+
+    On the target a DROP DATABASE takes only what is in the one schema that the source's schema is routed to. `known`
+    are the source's tables. An operator's statement stays as it is.
+    """
+    return tuple(
+        piece
+        if piece.given
+        else replace(piece, run=tuple(one for ddl in piece.run for one in _drops(ddl, known, rules)))
+        for piece in found
+    )
+
+
+def _drops(ddl: Ddl, known: Collection[TableName], rules: StatementRules) -> Iterator[Ddl]:
+    if ddl.drops_schema:
+        there = rules.route_schema(ddl.schema)
+        for name in sorted(name for name in known if name.schema == ddl.schema and name.table and rules.allows(name)):
+            if rules.route(name).schema != there:
+                yield classify_ddl(f"DROP TABLE IF EXISTS {name.quoted}", ddl.context)
+    yield ddl
 
 
 STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temporary_table, table_files, route_rename)

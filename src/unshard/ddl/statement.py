@@ -110,6 +110,11 @@ class Ddl:
         return tuple(place.name for place in self.places if place.role in (TableRole.OBJECT, TableRole.NEW))
 
     @property
+    def drops_schema(self) -> bool:
+        """True if all tables of a schema go: DROP DATABASE, and MariaDB's CREATE OR REPLACE DATABASE."""
+        return self.kind is StatementKind.DROP_DATABASE or (self.kind.on_schema and self.or_replace)
+
+    @property
     def needed(self) -> tuple[TableName, ...]:
         """The tables that exist before the statement: those that it changes or reads, without those that it makes."""
         made, found = set[TableName](), dict[TableName, None]()

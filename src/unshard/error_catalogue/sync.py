@@ -54,7 +54,8 @@ SYNC: dict[str, CatalogueEntry] = {
         "start the task with the version of Unshard that it ran with last, or a later one; nothing was changed",
     ),
     "SYNC-074": CatalogueEntry(
-        "DROP DATABASE of {schema} would drop tables of {target} that other schemas of the task share",
+        "the DROP or CREATE OR REPLACE DATABASE of {schema} would drop tables of {target} that other schemas of the"
+        " task share",
         "drop on the target by hand what came from this schema alone; then leave the statement out, `unshard ctl binlog"
         " skip {task_file} -s {source_id}`, and start again",
     ),

@@ -8,10 +8,10 @@ from functools import partial
 
 from unshard.ddl.context import Context
 from unshard.ddl.events import BY_COLUMN, dm_events
-from unshard.ddl.pieces import BLOCK_ALLOW, AlterOperation, StatementRules, StructureOf, all_pieces
+from unshard.ddl.pieces import BLOCK_ALLOW, AlterOperation, StatementRules, StructureOf, all_pieces, with_routed_away
 from unshard.ddl.prepare import prepare, to_run
 from unshard.ddl.rewrite import routed, split
-from unshard.ddl.statement import Ddl, Skipped, StatementKind
+from unshard.ddl.statement import Ddl, Skipped
 from unshard.errors import UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends
@@ -114,7 +114,7 @@ def _on_target(
         text = "not known without --connect: a table that shares its target with others stops the task (SYNC-011)"
         groups.append(OperationFindings("", (RuleFinding("sharding", "unknown", text),)))
     try:
-        texts = _written(own, kept, ends)
+        texts = _written(rules.source, own, kept, ends)
     except STOPPING as error:
         return _stops(rules, refused or error, (*groups, OperationFindings("", (stopped("target", error),))))
     written = tuple(TargetStatement(text) for text in texts)
@@ -152,10 +152,12 @@ def _stops(rules: SourceRules, error: UnshardError, groups: tuple[OperationFindi
     return Explained(rules.source, STOPS, f"the task stops with {error.code}", groups, error=error)
 
 
-def _written(own: StatementRules, kept: Sequence[AlterOperation], ends: Ends | None) -> list[str]:
+def _written(source: str, own: StatementRules, kept: Sequence[AlterOperation], ends: Ends | None) -> list[str]:
     if ends is None:
         return [routed(ddl, own.route, own.route_schema).text for ddl in to_run(kept, own)]
     at = Position("", 0)
+    if not ends.pessimistic and ends.merged is None:
+        kept = with_routed_away(kept, ends.own_names(source), own)
     prepared = prepare(ends.target, kept, ends.tracker, own, at, at)
     return [step.statement for step in prepared.intent.steps] if prepared.intent is not None else []
 
@@ -172,7 +174,7 @@ def _sharding(rules: SourceRules, own: StatementRules, kept: Sequence[AlterOpera
         ]
     known = ends.own_names(rules.source)
     for ddl in (part for piece in kept for part in piece.run):
-        if ddl.kind is StatementKind.DROP_DATABASE:
+        if ddl.drops_schema:
             refuse_shared_schema(ends.target, ddl, known, own)
         refuse_merged(ddl, known, own, lambda target: len(ends.landing(target)) > 1)
     return [RuleFinding("sharding", TAKEN, "no other table lands where it does")]

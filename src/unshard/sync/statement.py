@@ -15,12 +15,11 @@ from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.online import Records
 from unshard.ddl.partition_rows import check_partitions
-from unshard.ddl.pieces import AlterOperation, StatementRules
+from unshard.ddl.pieces import AlterOperation, StatementRules, with_routed_away
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.provenance import unmarked
 from unshard.ddl.sandbox import drop_leftovers
-from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, schema_row
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
@@ -283,7 +282,7 @@ class Statements:
         if not found:
             return _Ready()
         self.names.refuse(found)
-        shared, tracked = Shared(tuple(found)), self.tables.tracker.get
+        shared, tracked = Shared(with_routed_away(found, self.tables.names, self.rules)), self.tables.tracker.get
         waiting: Sequence[Table] = ()
         if self.sharded is not None:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
@@ -307,9 +306,7 @@ class Statements:
 
         The source may lack them by now; the task's other sources still count on them.
         """
-        ends = (StatementKind.DROP_DATABASE, StatementKind.CREATE_DATABASE)
-        tracked = [piece.ddl for piece in found if piece.tracked and piece.ddl.kind in ends]
-        dropped = {ddl.schema for ddl in tracked if ddl.kind is StatementKind.DROP_DATABASE or ddl.or_replace}
+        dropped = {piece.ddl.schema for piece in found if piece.tracked and piece.ddl.drops_schema}
         if not dropped:
             return changes
         names = self.tables.names | (self.sharded.groups.names if self.sharded is not None else frozenset())

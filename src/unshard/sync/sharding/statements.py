@@ -5,7 +5,7 @@
 | ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have met it | an item; its changes wait |
 | CREATE TABLE | run where the target has no such table | the table joins, with the items whose structure it has |
 | one that `binlog skip` leaves out | nothing | nothing; nobody waits for the table before it meets a DDL |
-| DROP TABLE, DROP DATABASE | nothing | the table leaves |
+| DROP TABLE, DROP DATABASE, CREATE OR REPLACE DATABASE | nothing | the table leaves |
 | TRUNCATE TABLE | nothing | nothing |
 | RENAME TABLE within the target table | nothing | the table goes on under its new name |
 | a RENAME that is left out, to another name | nothing | the table leaves, and joins the group of its new name |
@@ -50,7 +50,7 @@ from unshard.sync.statements.reader import COORDINATED
 from unshard.sync.statements.uncoordinated import Passing
 from unshard.target.sharding import load_keeper, own
 
-_TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, StatementKind.TRUNCATE_TABLE})
+_TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.TRUNCATE_TABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ShardedStatements:
 
     def _at_once(self, piece: AlterOperation, where: Where) -> AlterOperation:
         ddl = piece.ddl
-        if ddl.kind in _TAKING:
+        if ddl.kind in _TAKING or ddl.drops_schema:
             return self._taken(piece, where)
         if ddl.kind is StatementKind.CREATE_TABLE and piece.run:
             return self._created(piece, where)

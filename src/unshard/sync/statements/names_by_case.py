@@ -148,7 +148,7 @@ def _after(present: frozenset[TableName], found: Sequence[AlterOperation]) -> fr
     for ddl in (piece.ddl for piece in found):
         if ddl.kind is StatementKind.DROP_TABLE:
             names -= set(ddl.tables)
-        elif ddl.kind is StatementKind.DROP_DATABASE or (ddl.kind.on_schema and ddl.or_replace):
+        elif ddl.drops_schema:
             names = {name for name in names if name.schema != ddl.schema}
         elif ddl.kind is StatementKind.CREATE_TABLE:
             names |= set(ddl.tables)

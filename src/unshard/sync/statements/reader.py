@@ -258,7 +258,7 @@ class StatementReader:
     def _without(self, parsed: Ddl, kept: frozenset[TableName]) -> RoutedStatement:
         """Handle a statement on a schema with tables that were copied later: DROP only the others, if it drops."""
         judged = judge_and_log(self.events, parsed, parsed, self.tracker.get)
-        if judged is not None or not (parsed.kind is StatementKind.DROP_DATABASE or parsed.or_replace):
+        if judged is not None or not parsed.drops_schema:
             return RoutedStatement()
         names = sorted(name for name in self.tracker.names if name.table and name.schema == parsed.schema)
         dropped = [classify(f"DROP TABLE {name.quoted}", parsed.context) for name in names if name not in kept]

@@ -43,7 +43,7 @@ def refuse_sharding(
         return tables.names_in(target) + others(target) > 1
 
     for ddl in (part for piece in found for part in piece.run):
-        if ddl.kind is StatementKind.DROP_DATABASE:
+        if ddl.drops_schema:
             on_target(partial(refuse_shared_schema, ddl=ddl, names=tables.names, rules=tables.rules))
         refuse_merged(ddl, tables.names, tables.rules, merged)
 
@@ -58,7 +58,7 @@ def refuse_merged(
     if ddl.kind in _FOR_ALL and not ddl.or_replace:
         return
     names: Iterable[TableName] = ddl.tables
-    if ddl.kind is StatementKind.DROP_DATABASE:
+    if ddl.drops_schema:
         names = [name for name in known if name.schema == ddl.schema and name.table]
     for name in names:
         target = rules.route(name)
@@ -68,7 +68,7 @@ def refuse_merged(
 
 
 def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: StatementRules) -> None:
-    """Raise SyncError SYNC-074 if DROP DATABASE would drop tables of the target that did not come from this schema.
+    """Raise SyncError SYNC-074 if the statement would drop tables of the target that did not come from this schema.
 
     Other schemas may be routed to the same target schema.
     """
