@@ -130,6 +130,16 @@ SYNC: dict[str, CatalogueEntry] = {
         " table was made as it was then, the same with `--from-target`; else with a FILE of its CREATE TABLE in that"
         " place. Then start again",
     ),
+    "SYNC-084": CatalogueEntry(
+        "an earlier block-allow-list of this task left the table out, so {target} lacks the rows and changes that the"
+        " table had until then",
+        "leave the table out again, and start again. Or replace what {target} has of it by the rows that it has now;"
+        " give the structure that it had at this position,"
+        " `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`, or with a FILE of its"
+        " CREATE TABLE in place of `--from-source` if it has been altered since; and start with `safe-mode: true` under"
+        " `syncers`: changes that the copy has already do no harm then. Take it off when the task has come past the"
+        " copy",
+    ),
     "SYNC-010": CatalogueEntry(
         "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"
     ),

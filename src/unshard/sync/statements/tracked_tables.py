@@ -10,10 +10,13 @@ from unshard.ddl.tracker import Changes, SchemaTracker
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.sync.statements.earlier_lists import EarlierLists
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 
 UNSURE = "SYNC-082"
 """The error code of a structure that can't be known for certain."""
+NOT_COPIED = "SYNC-084"
+"""The error code of a table whose rows an earlier block-allow list has left out."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,7 @@ class TrackedTables:
             that the tracker lacks is a new one.
         logs_creates: the source logs a CREATE TABLE IF NOT EXISTS also where the table is there.
         lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
+        earlier: the block-allow lists by which the source has been followed.
         refuse_read: called with a table whose structure is found when it is first needed; may raise.
     """
 
@@ -42,6 +46,7 @@ class TrackedTables:
     listing: Callable[[], tuple[frozenset[TableName], frozenset[str], Position]] | None = None
     logs_creates: bool = True
     lazy: bool = False
+    earlier: EarlierLists | None = None
     refuse_read: Callable[[TableName], None] = lambda name: None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
@@ -57,20 +62,24 @@ class TrackedTables:
         """Go to a checkpoint: load its structures and later snapshots, and forget all that is known after it.
 
         DM's rows have only the location of a table. A table with a later location gets the target's structure; the
-        others are dropped.
+        others are dropped. What is known of a name that the rules leave out now is forgotten with the next checkpoint:
+        from here on its statements are not followed.
         """
+        if self.earlier is not None:
+            self.earlier.restore()
         if self.listing is not None:
             names, schemas, self._listed = self.listing()
             self.upstream = names if self.lazy and self.logs_creates else self.upstream
             self._schemas, self._gone = set(schemas), set()
-        tables = {name: state.table for name, state in checkpoint.tables.items()}
+        states = {name: state for name, state in checkpoint.tables.items() if self._is_followed(name)}
+        tables = {name: state.table for name, state in states.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
         self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
         self._names = set(self.upstream | self.tracker.names)
-        self._changed = {}
+        self._changed = dict.fromkeys(checkpoint.tables.keys() - states.keys())
         self._snapshots = {
             name: state.location
-            for name, state in checkpoint.tables.items()
+            for name, state in states.items()
             if state.location and state.location.position > checkpoint.location.position
         }
         for name in [name for name, table in tables.items() if table is None]:
@@ -101,9 +110,14 @@ class TrackedTables:
         try:
             return self.find(name)
         except SyncError as error:
-            if error.code != UNSURE:
+            if error.code not in (UNSURE, NOT_COPIED):
                 raise
             return self.tracker.presume(name)
+
+    def is_late(self, name: TableName) -> bool:
+        """Return whether the rules take the table, and an earlier list left it out: its rows from then are missing."""
+        late = self.earlier is not None and self.rules.allows(name) and self.earlier.leave_out(name)
+        return late and not self.tracker.knows(name)
 
     def was_there(self, name: TableName, place: Position) -> bool | None:
         """Return whether the source had a table, or a schema (`schema_row`), before `place`; None: unknown.
@@ -165,6 +179,9 @@ class TrackedTables:
         changes = known | self._changed
         self._changed = {}
         return {name: TableCheckpoint(table, self._snapshots.get(name)) for name, table in changes.items()}
+
+    def _is_followed(self, name: TableName) -> bool:
+        return self.rules.allows(name) if name.table else self.rules.allows_schema(name.schema)
 
     def _record(self, changes: Mapping[TableName, Table | None]) -> None:
         self._changed |= changes
