@@ -53,6 +53,7 @@ class TrackedTables:
     _names: set[TableName] = field(default_factory=set)
     _schemas: set[str] = field(default_factory=set)
     _gone: set[TableName] = field(default_factory=set)
+    _come: set[TableName] = field(default_factory=set)
     _listed: Position | None = None
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class TrackedTables:
         if self.listing is not None:
             names, schemas, self._listed = self.listing()
             self.upstream = names if self.lazy and self.logs_creates else self.upstream
-            self._schemas, self._gone = set(schemas), set()
+            self._schemas, self._gone, self._come = set(schemas), set(), set()
         states = {name: state for name, state in checkpoint.tables.items() if self._is_followed(name)}
         tables = {name: state.table for name, state in states.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
@@ -125,6 +126,8 @@ class TrackedTables:
         The tracker does not have it. It is unknown before the place in the log from which on the known names are those
         of the source, unless it was dropped since.
         """
+        if name in self._come:
+            return True
         sure = name.table and not (self.lazy and self.logs_creates)  # the tracker has all that are there
         if self._listed is None or sure or name in self._gone:
             return False
@@ -162,6 +165,11 @@ class TrackedTables:
         self.tracker.apply(changes)
         self._record(changes)
 
+    def come(self, names: frozenset[TableName]) -> None:
+        """Note that tables of these names are there now, whose structures are not known."""
+        self._names |= names
+        self._come |= names
+
     @property
     def changed(self) -> bool:
         """True if the next checkpoint has a structure to record."""
@@ -185,6 +193,7 @@ class TrackedTables:
 
     def _record(self, changes: Mapping[TableName, Table | None]) -> None:
         self._changed |= changes
+        self._come -= changes.keys()
         self._names |= {name for name, table in changes.items() if table is not None}
         gone = {name for name, table in changes.items() if table is None}
         self._names -= gone
