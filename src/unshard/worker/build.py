@@ -64,7 +64,15 @@ from unshard.transform.source_rules import SourceRules, TableSelection, allow_li
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
 from unshard.worker.first_structures import FirstStructures
-from unshard.worker.source_facts import answer_of, check_filters, check_rules, listing, statement_rules, upstream_tables
+from unshard.worker.source_facts import (
+    answer_of,
+    check_filters,
+    check_rules,
+    listing,
+    rules_of,
+    statement_rules,
+    upstream_tables,
+)
 from unshard.worker.source_traits import read_traits
 from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
@@ -312,7 +320,7 @@ def _sync(
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     lazy = config.mode == "incremental"
     tables = TrackedTables(name, tracker, rules, upstream, logs_creates=traits.logs_creates, lazy=lazy)
-    tables.listing, tables.earlier = partial(listing, source), earlier
+    tables.listing, tables.earlier, tables.rules_of = partial(listing, source), earlier, partial(rules_of, own=own)
     check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
     check_filters(filters, allow.allows, source, name, now=fresh and config.start is None)

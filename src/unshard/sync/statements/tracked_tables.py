@@ -34,6 +34,7 @@ class TrackedTables:
         logs_creates: the source logs a CREATE TABLE IF NOT EXISTS also where the table is there.
         lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
         earlier: the block-allow lists by which the source has been followed.
+        rules_of: returns the rules by which a table's rows are written, as text.
         refuse_read: called with a table whose structure is found when it is first needed; may raise.
     """
 
@@ -47,6 +48,7 @@ class TrackedTables:
     logs_creates: bool = True
     lazy: bool = False
     earlier: EarlierLists | None = None
+    rules_of: Callable[[TableName], str] = lambda name: ""
     refuse_read: Callable[[TableName], None] = lambda name: None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
@@ -54,6 +56,7 @@ class TrackedTables:
     _schemas: set[str] = field(default_factory=set)
     _gone: set[TableName] = field(default_factory=set)
     _come: set[TableName] = field(default_factory=set)
+    _written: dict[TableName, str] = field(default_factory=dict)
     _listed: Position | None = None
 
     def __post_init__(self) -> None:
@@ -78,6 +81,10 @@ class TrackedTables:
         self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
         self._names = set(self.upstream | self.tracker.names)
         self._changed = dict.fromkeys(checkpoint.tables.keys() - states.keys())
+        self._written = {name: state.rules for name, state in states.items() if state.rules}
+        self._changed |= {
+            name: table for name, table in tables.items() if name not in self._written and self._rules_for(name, table)
+        }
         self._snapshots = {
             name: state.location
             for name, state in states.items()
@@ -89,6 +96,17 @@ class TrackedTables:
             if found is None:
                 self._snapshots.pop(name, None)
         self.after = {name: location.position for name, location in self._snapshots.items()}
+
+    def refuse_other_rules(self) -> None:
+        """Raise SyncError SYNC-085 for a table whose rows in the target were written by other rules than the present.
+
+        Called after `restore`.
+        """
+        now = {name: self.rules_of(name) for name in self._written}
+        if others := sorted(name for name, rules in self._written.items() if rules != now[name]):
+            name, more = others[0], len(others) - 1
+            values = {"before": self._written[name], "now": now[name], "more": f" ({more} more)" if more else ""}
+            raise SyncError("SYNC-085", Where(self.source, str(name)), values=values)
 
     def structure(self, name: TableName) -> Table:
         """Return the present structure of an upstream table. Raises SyncError SYNC-009 where it is not known."""
@@ -186,7 +204,15 @@ class TrackedTables:
         known = {name: self.tracker.get(name) if self.tracker.knows(name) else None for name in passed}
         changes = known | self._changed
         self._changed = {}
-        return {name: TableCheckpoint(table, self._snapshots.get(name)) for name, table in changes.items()}
+        return {
+            name: TableCheckpoint(table, self._snapshots.get(name), self._rules_for(name, table))
+            for name, table in changes.items()
+        }
+
+    def _rules_for(self, name: TableName, table: Table | None) -> str:
+        """Return the rules to record with a table; "" for what has no rows in the target."""
+        has_rows = table is not None and not table.is_absent and name.table and self.rules.allows(name)
+        return self.rules_of(name) if has_rows else ""
 
     def _is_followed(self, name: TableName) -> bool:
         return self.rules.allows(name) if name.table else self.rules.allows_schema(name.schema)
