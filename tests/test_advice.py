@@ -57,6 +57,7 @@ WALKED = {
     **dict.fromkeys(("SYNC-017", "SYNC-018", "SYNC-032"), "test_rows_that_a_mapping_has_made_are_made_again"),
     "SYNC-046": "test_what_dm_left_unfinished_is_not_taken_over",
     "SYNC-061": "test_what_is_refused",
+    "SYNC-084": "test_a_table_that_was_not_copied_stops_the_task_until_a_human_has_copied_it",
     "SYNC-067": "test_operators_for_the_binlog_of_the_server_before",
     **dict.fromkeys(("DUMP-014", "LOAD-008", "LOAD-020", "LOAD-022", "RELAY-010", "SHARD-029", "SYNC-006"), RESET),
     **dict.fromkeys(("BINLOG-021", "BINLOG-022", "BINLOG-034", "BINLOG-045", "BINLOG-046"), LOG),

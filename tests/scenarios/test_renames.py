@@ -86,3 +86,54 @@ def test_nothing_is_lost_across_the_rules(
     source_server.run(f"ALTER TABLE {back} ADD COLUMN c INT", f"INSERT INTO {back} VALUES (5, 'later', 1)")
     go_on(files.write(), spark)
     assert_equal([(source_server, back)], (target_server, back))
+
+
+@pytest.mark.parametrize("then", ["goes on", pytest.param("starts again", marks=pytest.mark.scenarios)])
+def test_a_table_that_an_excluded_one_replaces_is_read_by_its_new_structure(
+    then: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """The advice of DDL-011 where a tool that the task does not know has altered a table by a copy of it."""
+    name = TableName(schema, "t")
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {name} (id INT PRIMARY KEY, e ENUM('a', 'b'), v INT)",
+        f"INSERT INTO {name} VALUES (1, 'a', 10)",
+    )
+    allow = {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "lhm*"}]}
+    files = TaskFiles(
+        tmp_path, schema, {"s1": source_server}, target_server, (schema,), keys={"block-allow-list": {"own": allow}}
+    ).write()
+    go_on(files, spark)
+    source_server.run(
+        f"CREATE TABLE {schema}.lhmn_t (id INT PRIMARY KEY, e ENUM('x', 'a', 'b'), v INT)",
+        f"INSERT INTO {schema}.lhmn_t SELECT id, e, v FROM {name}",
+        f"RENAME TABLE {name} TO {schema}.lhma_t, {schema}.lhmn_t TO {name}",
+        f"INSERT INTO {name} VALUES (2, 'a', 20)",
+    )
+    error = stopped_run(files, spark)
+    assert isinstance(error, DdlError)
+    assert error.code == "DDL-011"
+    target_server.run(
+        f"RENAME TABLE {name} TO {schema}.lhma_t",
+        f"CREATE TABLE {name} (id INT PRIMARY KEY, e ENUM('x', 'a', 'b'), v INT)",
+    )
+    for row in source_server.query(f"SELECT * FROM {name}"):
+        target_server.run(f"INSERT INTO {name} VALUES {row}")
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1")
+    safe = replace(files, syncer={"safe-mode": True}).write()
+    go_on(safe, spark)
+    source_server.run(f"UPDATE {name} SET e = 'b' WHERE id = 1")
+    with TaskRun(files.write(), spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {name} VALUES (3, 'x', 30)")
+        run.catch_up()
+        if then == "starts again":
+            run.stop()
+            source_server.run(f"INSERT INTO {name} VALUES (4, 'a', 40)")
+            go_on(files, spark)
+    assert_equal([(source_server, name)], (target_server, name))

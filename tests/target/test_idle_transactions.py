@@ -104,7 +104,7 @@ def test_a_transaction_of_many_tables_is_not_silent_while_their_rows_are_made(
     """Structures of 10,000 tables are seconds of work: a statement is sent behind each few of them."""
     done: list[str] = []
 
-    def form(table: Table) -> str:
+    def form(table: Table, _: str) -> str:
         done.append(str(table.name))
         return json.dumps({"text": "x" * 30_000})
 

@@ -85,6 +85,7 @@ DDL: dict[str, CatalogueEntry] = {
     ),
     "DDL-011": CatalogueEntry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
+        "do on the target what the statement does with tables that are there, such as giving the old one another name; "
         "copy that table as it is now to the target under its new name, leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`, and start with `safe-mode: true` under `syncers`: "
         "changes that the copy has already do no harm then. Take it off when the task has come past the copy. Or let "

@@ -131,6 +131,24 @@ SYNC: dict[str, CatalogueEntry] = {
         " table was made as it was then, the same with `--from-target`; else with a FILE of its CREATE TABLE in that"
         " place. Then start again",
     ),
+    "SYNC-084": CatalogueEntry(
+        "an earlier block-allow-list of this task left the table out, so {target} lacks the rows and changes that the"
+        " table had until then",
+        "leave the table out again, and start again. Or replace what {target} has of it by the rows that it has now;"
+        " give the structure that it had at this position,"
+        " `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`, or with a FILE of its"
+        " CREATE TABLE in place of `--from-source` if it has been altered since; and start with `safe-mode: true` under"
+        " `syncers`: changes that the copy has already do no harm then. Take it off when the task has come past the"
+        " copy",
+    ),
+    "SYNC-085": CatalogueEntry(
+        "the rows of this table{more} are in the target as earlier rules wrote them, {before}; by the rules of now its"
+        " changes would go elsewhere, {now}",
+        "put routes and column mappings back as they were, and start again. Or move the rows in the target by hand to"
+        " where the rules of now have them, and confirm that for each such table,"
+        " `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`, or with a FILE of its"
+        " CREATE TABLE as of the checkpoint in place of `--from-source` if it has been altered since; then start again",
+    ),
     "SYNC-010": CatalogueEntry(
         "the target table does not exist any more", f"create it again with its rows and start again, or {ANEW}"
     ),

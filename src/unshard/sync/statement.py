@@ -112,7 +112,7 @@ class Statements:
         else:
             wanted, ready = self._operated(work, where, operator, store, unlocked=unlocked)
             store.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
-        changes, also, passing = ready.changes, None, None
+        changes, also, passing = {**ready.changes, **dict.fromkeys(wanted.entered)}, None, None
         if self.sharded is not None and ready.shared.meets is not None and ready.statements:
             copied = self.tables.later_snapshot(ready.shared.meets, work.begin)
             after = changes.get(ready.shared.meets) or self.tables.structure(ready.shared.meets)
@@ -125,6 +125,7 @@ class Statements:
             also = self.sharded.pass_by(passing)
         if ready.intent is None:
             self._take_over(changes)
+            self.tables.come(wanted.entered)
             told = also if self.sharded is not None else self.ownership.changed(self.tables.names, changes)
             return self._pass(work, store, wanted.online, again, told)
         number = operator.number if operator is not None else None

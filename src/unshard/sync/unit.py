@@ -175,6 +175,7 @@ class SyncUnit:
             known = tables.names if fresh and (tables.lazy or not checkpoint.tables) else tables.tracker.names
             ahead = frozenset[TableName]() if fresh else ownership.declared() - ownership.left() - known
             self.groups.restore(known if fresh else known - ownership.left(), ahead)
+            tables.refuse_other_rules()
             ownership.announce(self.groups.names)
             if isinstance(self.groups, OptimisticGroups):
                 for name in self.groups.names if fresh else ():  # others change the merged table from here on
@@ -182,6 +183,7 @@ class SyncUnit:
                 self.groups.begin_merged()
         else:
             refuse_held(self.store)
+            tables.refuse_other_rules()
             self.announce()
         self.statements.names.refuse_known()
 
@@ -271,18 +273,16 @@ class SyncUnit:
         what, group = found
         assert group.first is not None, "a group in which there is something to do holds tables"
         self._place, self._sure = group.first.position, False
+        self.meter.doing = "re-sync" if what is Next.RESYNC else "sharding DDL"
         if what is Next.EXECUTE:
             assert group.ready is not None
             self._place, self._sure = group.ready.begin.position, True
-            self.meter.doing = "sharding DDL"
             self.statements.execute(group, progress.at, self.store)
             progress.arrived_durably(progress.at)
         elif what is Next.SKIP:
-            self.meter.doing = "sharding DDL"
             self.statements.pass_behind(group, progress.at, self.store)
             progress.arrived_durably(progress.at)
         else:
-            self.meter.doing = "re-sync"
             self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes)
             return True
         self.rules.forget(group.tables)

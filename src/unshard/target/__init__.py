@@ -9,6 +9,7 @@
 | `upstream` | the identity of the server to which a source's binlog names belong |
 | `receipts` | claims, open batches, chunks: how a batch is applied exactly once |
 | `checkpoint` | checkpoints, and tracked structures |
+| `block_allow_lists` | the block-allow lists by which a source has been followed |
 | `online_ddl` | the record of statements on ghost tables |
 | `prepared_xa` | the record of prepared XA transactions |
 | `operators` | operators: a user's instruction for one position of the log |

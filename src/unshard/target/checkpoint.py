@@ -41,11 +41,13 @@ class TableCheckpoint:
     """The checkpoint of one table: its structure and, where it was copied later than the checkpoint, its own location.
 
     `table` is None for a dropped table, whose row is deleted. When read, it is None for rows that DM has written, which
-    have the structure in DM's own form. Events at or before `location` are in the target already.
+    have the structure in DM's own form. Events at or before `location` are in the target already. `rules` are the rules
+    by which its rows in the target were written, as text (`worker.source_facts.rules_of`); "" where none are on record.
     """
 
     table: Table | None
     location: Location | None = None
+    rules: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_to
         version_of(form, "the checkpoint", Where(source))
         if not is_global:
             ours = Table.from_dict(form) if "columns" in form else None
-            tables[TableName(schema, table)] = TableCheckpoint(ours, at)
+            tables[TableName(schema, table)] = TableCheckpoint(ours, at, form.get("rules", ""))
         elif at is not None:
             exit_point = ExitPoint(exit_at, form.get("cause", "")) if exit_at is not None else None
             exact = form.get("delivery") == "exactly-once"
@@ -124,7 +126,15 @@ def save_checkpoint(
     )
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
     kept: Iterator[tuple[Any, ...]] = (  # made as they are sent: a transaction must not be silent for long
-        (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
+        (
+            source,
+            name.schema,
+            name.table,
+            False,
+            *_place(state.location),
+            *_place(None),
+            _form(state.table, state.rules),
+        )
         for name, state in changed.items()
         if state.table is not None
     )
@@ -134,8 +144,8 @@ def save_checkpoint(
         cursor.execute(f"DELETE FROM {meta.checkpoint} WHERE id = %s AND cp_schema = %s AND cp_table = %s", key)
 
 
-def _form(table: Table) -> str:
-    return json.dumps(stamped(table.to_dict()))
+def _form(table: Table, rules: str) -> str:
+    return json.dumps(stamped({**table.to_dict(), "rules": rules} if rules else table.to_dict()))
 
 
 def _location(name: str | None, offset: int | None, gtid: str | None) -> Location | None:
@@ -160,7 +170,8 @@ def structure_of(connection: Any, meta: MetaTables, source: str, name: TableName
 def set_structure(connection: Any, meta: MetaTables, source: str, name: TableName, table: Table | None) -> None:
     """Replace a table's structure in the checkpoint, or delete it with None; in one transaction that claims the source.
 
-    A task that is still running, with the old structure, can write nothing afterwards and stops (SYNC-001).
+    A task that is still running, with the old structure, can write nothing afterwards and stops (SYNC-001). The record
+    has no rules then: the next start takes the table's rows to be as its rules say.
     Raises DdlError DDL-032 where a batch is open that is applied in part, by the old structure.
     """
     with connection.cursor() as cursor:

@@ -16,7 +16,7 @@ from unshard.target.filled import FilledTables
 SUFFIXES = (
     # ours, and those of DM that we use
     *("apply_batch", "apply_ledger", "apply_left_out", "apply_missing", "apply_partition", "binlog_operator"),
-    "clamped_value",
+    *("block_allow_list", "clamped_value"),
     *(
         "lightning_checkpoint_list",
         "load_chunk",

@@ -161,6 +161,12 @@ CREATE TABLE IF NOT EXISTS {name} (
     uuid VARCHAR(64) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_BLOCK_ALLOW_LIST = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL PRIMARY KEY,
+    lists LONGTEXT NOT NULL
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 _OPERATOR = """
 CREATE TABLE IF NOT EXISTS {name} (
     number BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -293,6 +299,11 @@ class MetaTables:
         return self.named("upstream")
 
     @property
+    def block_allow_list(self) -> str:
+        """Quoted name of the table with the block-allow lists by which each source has been followed."""
+        return self.named("block_allow_list")
+
+    @property
     def operator(self) -> str:
         """Quoted name of the table of binlog operators: skip, replace and inject."""
         return self.named("binlog_operator")
@@ -343,6 +354,7 @@ class MetaTables:
                 (_ONLINE_DDL, self.online_ddl),
                 (_PREPARED_XA, self.prepared_xa),
                 (_UPSTREAM, self.upstream),
+                (_BLOCK_ALLOW_LIST, self.block_allow_list),
                 (_OPERATOR, self.operator),
                 (_STOPPED, self.stopped),
                 (_SHARDING_META, self.sharding_meta),

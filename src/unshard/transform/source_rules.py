@@ -121,6 +121,12 @@ class TableSelection:
 _FORM = TypeAdapter(TableSelection)
 
 
+def followed(config: SubtaskConfig) -> TableSelection:
+    """Return the rules that select the tables of `allow_list`, which can be stored."""
+    helpers = config.shadow_table_rules, config.trash_table_rules
+    return TableSelection(config.block_allow or BlockAllowRule(), config.case_sensitive, *helpers)
+
+
 def online_tables(config: SubtaskConfig) -> OnlineTables:
     """Return the helper tables of online DDL; none where `online-ddl` is false."""
     return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
@@ -145,6 +151,7 @@ class SourceRules:
     Args:
         online: recognizes the helper tables of online DDL.
         allow: selects the tables that are loaded and replicated.
+        followed: the rules of `allow`, which can be stored.
         dumped: returns whether a table is dumped, with the rule that decides.
         router: the routes and extracted columns.
         mapper: the column mappings.
@@ -155,6 +162,7 @@ class SourceRules:
     source: str
     online: OnlineTables
     allow: BlockAllowList
+    followed: TableSelection
     dumped: Callable[[TableName], Passage]
     router: Router
     mapper: ColumnMapper
@@ -171,6 +179,7 @@ class SourceRules:
             config.source_id,
             online_tables(config),
             allow_list(config),
+            followed(config),
             TableSelection.of(config).judge(),
             Router(config.routes, config.case_sensitive),
             ColumnMapper(config.column_mappings, config.case_sensitive),

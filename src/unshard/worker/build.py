@@ -50,6 +50,7 @@ from unshard.sync.sharding.statements import ShardedStatements
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.statement import Statements
 from unshard.sync.statements.backfill import Backfiller
+from unshard.sync.statements.earlier_lists import EarlierLists
 from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
@@ -63,7 +64,15 @@ from unshard.transform.source_rules import SourceRules, TableSelection, allow_li
 from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
 from unshard.worker.first_structures import FirstStructures
-from unshard.worker.source_facts import answer_of, check_filters, check_rules, listing, statement_rules, upstream_tables
+from unshard.worker.source_facts import (
+    answer_of,
+    check_filters,
+    check_rules,
+    listing,
+    rules_of,
+    statement_rules,
+    upstream_tables,
+)
 from unshard.worker.source_traits import read_traits
 from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
@@ -297,7 +306,8 @@ def _sync(
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: store.on_target(families)
     traits = read_traits(source)
-    first = FirstStructures(own, store, source, traits.dialect, targets.get)
+    earlier = EarlierLists(store, own.followed)
+    first = FirstStructures(own, store, source, traits.dialect, targets.get, earlier)
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
         unknown=first.of,
@@ -310,7 +320,7 @@ def _sync(
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     lazy = config.mode == "incremental"
     tables = TrackedTables(name, tracker, rules, upstream, logs_creates=traits.logs_creates, lazy=lazy)
-    tables.listing = partial(listing, source)
+    tables.listing, tables.earlier, tables.rules_of = partial(listing, source), earlier, partial(rules_of, own=own)
     check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
     check_filters(filters, allow.allows, source, name, now=fresh and config.start is None)
@@ -325,7 +335,8 @@ def _sync(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
     table_rules.is_sequence = lambda table: (
-        tables.find(table) is None and answer_of(source, lambda connection: is_sequence(connection, table))
+        (tables.is_late(table) or tables.find(table) is None)
+        and answer_of(source, lambda connection: is_sequence(connection, table))
     )
     backfiller = Backfiller(source, table_rules)
     statements = Statements(name, traits, tables, rules, ownership, backfiller, events)

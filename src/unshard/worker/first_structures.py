@@ -13,6 +13,7 @@ be it: the target's, and the source's present one.
 |---|---|
 | they differ in what the log tells, or only one of them has a column | the target's: else its rows stop the task |
 | they differ in what the log need not tell | not known (SYNC-082) |
+| an earlier block-allow list of the task left it out | asked for in vain: its rows are missing (SYNC-084) |
 
 The second row of the first table is recorded with the first checkpoint.
 """
@@ -40,8 +41,9 @@ from unshard.schema.definition import Dialect
 from unshard.source.snapshot import locate
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.statements.crossings import altered
+from unshard.sync.statements.earlier_lists import EarlierLists
 from unshard.sync.statements.reader import StatementReader
-from unshard.sync.statements.tracked_tables import UNSURE
+from unshard.sync.statements.tracked_tables import NOT_COPIED, UNSURE
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.transform.source_rules import SourceRules
@@ -58,6 +60,7 @@ class FirstStructures:
         endpoint: the source.
         dialect: the source's.
         there: returns a target table's structure.
+        earlier: the block-allow lists by which the source has been followed.
     """
 
     rules: SourceRules
@@ -65,6 +68,7 @@ class FirstStructures:
     endpoint: Endpoint = field(repr=False)
     dialect: Dialect
     there: Callable[[TableName], Table | None]
+    earlier: EarlierLists
     _alike: frozenset[TableName] = frozenset()
 
     def begin(self, sync: SyncUnit, start: Checkpoint, stop: Event) -> Checkpoint | None:
@@ -93,8 +97,11 @@ class FirstStructures:
     def of(self, name: TableName) -> Table | None:
         """Return the structure of a table at the present position of the log; None without a target table.
 
-        Raises SyncError SYNC-082 where it can't be known.
+        Raises SyncError SYNC-082 where it can't be known, SYNC-084 where an earlier list left the table out.
         """
+        if self.rules.allow.allows(name) and self.earlier.leave_out(name):
+            values = {"target": str(self.rules.router.route(name))}
+            raise SyncError(NOT_COPIED, Where(self.rules.source, str(name)), values=values)
         there, present = self._both(name)
         found = self._as_upstream(there, present, name)
         if there is None or present is None or name in self._alike:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ from unshard.ddl.pieces import StatementRules
 from unshard.ddl.provenance import Marks
 from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.position import Position
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.structure import read_table, table_names
 from unshard.retry import retrying
@@ -110,6 +111,26 @@ def statement_rules(own: SourceRules, records: Mapping[TableName, tuple[Kept, ..
         online=OnlineDdl(own.online, dict(records or {})),
         collations=own.collations,
     )
+
+
+def rules_of(name: TableName, own: SourceRules) -> str:
+    """Return the rules by which the rows of a source table are written, as text that is stored and compared.
+
+    It has the target's name, what a column mapping computes, and the extracted columns.
+    """
+    parts, mapping = [own.router.route(name).quoted], own.mapper.mapping_for(name)
+    if mapping is not None:
+        value = quote_name(mapping.source_column.lower())
+        made = f"{value} | {mapping.source_bits}"
+        if mapping.of_text:
+            made = f"{_text(mapping.prefix)} {value} {_text(mapping.suffix)}"
+        parts.append(f"{quote_name(mapping.target_column.lower())} = {made}")
+    extracted = own.router.extracted(name, own.source)
+    return "; ".join([*parts, *(f"{quote_name(one.column.lower())} = {_text(one.value)}" for one in extracted)])
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str) -> Marks:

@@ -22,6 +22,7 @@ from unshard.sync.batch.key_report import KeyReport
 from unshard.sync.batch.plan import writer_name
 from unshard.sync.batch.row_counts import Account
 from unshard.target import receipts
+from unshard.target.block_allow_lists import Form, save_lists
 from unshard.target.changed_keys import add_changed_keys
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.clamped_values import note_clamped
@@ -58,11 +59,11 @@ class CheckpointStore:
     are the row counts that the checkpoint's next move adds to the ledger, and `used` the operators that it marks as
     applied, each with a note. `chunks`: how many chunks of the open batch are applied, once that is known. `order` is
     the master's order by which the source is claimed; None where a human starts the process. `attempts`: how often an
-    operation is tried. Once the target has been given up, one more operation is tried, to record the stop, without a
-    second wait.
+    operation is tried; once the target has been given up, only one more is, to record the stop, without a second wait.
 
     `keys` are the changed keys that the checkpoint's next move stores for continuous validation, `clamped` the clamped
-    values that it records. Any thread may set `validates`, which turns the collection of keys on.
+    values that it records, `lists` the block-allow lists that it records where they are others. Any thread may set
+    `validates`, which turns the collection of keys on.
 
     Any thread may read `waits` (what the source waits for, in words), `failed` (what has failed and is tried again) and
     `session` (the number of the connection in the target, 0 for none).
@@ -79,6 +80,7 @@ class CheckpointStore:
     owed: Account = field(default_factory=Account)
     keys: tuple[KeyReport, ...] = ()
     clamped: tuple[ClampedValue, ...] = ()
+    lists: tuple[Form, ...] = ()
     validates: bool = False
     used: dict[int, str] = field(default_factory=dict)
     chunks: int | None = None
@@ -130,12 +132,8 @@ class CheckpointStore:
 
     def applied(self, partitions: int) -> list[receipts.Applied]:
         """Return how far each partition of the open batch is applied."""
-
-        def read(connection: Any) -> list[receipts.Applied]:
-            own = (self.epoch, self.batch_id)
-            return [receipts.applied(connection, self.meta, self.source, part, *own) for part in range(partitions)]
-
-        return self.on_target(read)
+        own, has = (self.meta, self.source), (self.epoch, self.batch_id)
+        return self.on_target(lambda c: [receipts.applied(c, *own, part, *has) for part in range(partitions)])
 
     def open(
         self, begin: Location, end: Location, plan: dict[str, Any], partitions: int, operators: Numbers = None
@@ -190,7 +188,7 @@ class CheckpointStore:
 
         reach("sync-close-before")
         self.on_target(attempt)
-        self.owed, self.used, self.keys, self.clamped = Account(), {}, (), ()
+        self.owed, self.used, self.keys, self.clamped, self.lists = Account(), {}, (), (), ()
         reach("sync-close-after")
 
     def note(self, plan: dict[str, Any], connection: Any = None, operators: Numbers = None) -> bool:
@@ -241,7 +239,7 @@ class CheckpointStore:
 
         reach("sync-move-before")
         self.on_target(attempt)
-        self.owed, self.used, self.keys, self.clamped = Account(), {}, (), ()
+        self.owed, self.used, self.keys, self.clamped, self.lists = Account(), {}, (), (), ()
         reach("sync-move-after")
 
     def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa], also: Also = nothing) -> None:
@@ -369,6 +367,8 @@ class CheckpointStore:
         if self.keys:
             parts = [(report.described, report.keys, report.data) for report in self.keys]
             add_changed_keys(cursor, self.meta, self.source, end, parts)
+        if self.lists:
+            save_lists(cursor, self.meta, self.source, self.lists)
         if self.clamped:
             note_clamped(cursor, self.meta, self.source, self.clamped, str(end.position))
 

@@ -78,7 +78,7 @@ def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str,
     if lost := sorted(names.prepared.keys() - prepares.keys()):
         raise SyncError("SYNC-062", Where(source=source), values={"xid": ", ".join(lost)})
     tables = {
-        name: TableCheckpoint(state.table, places[state.location.gtid] if _is_later(state, old) else None)
+        name: replace(state, location=places[state.location.gtid] if _is_later(state, old) else None)
         for name, state in old.tables.items()
         if state.location is not None
     }

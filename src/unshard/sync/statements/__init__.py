@@ -11,5 +11,6 @@
 | `plan_record` | the plan of a statement's batch as JSON |
 | `steps` | the steps of a plan, and the record of tables that they make |
 | `backfill` | values that an ALTER TABLE generated in the source, copied to the target |
+| `earlier_lists` | tables that an earlier block-allow list of the task left out |
 | `tracked_tables` | the tables at the current position, for the next checkpoint |
 """

@@ -11,6 +11,7 @@ from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.online import Records
 from unshard.ddl.parse import classify, classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules, given_pieces, parse_given, pieces
+from unshard.ddl.rewrite import renames
 from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import SchemaTracker, schema_row
 from unshard.errors import DdlError, SyncError, Where
@@ -78,6 +79,8 @@ def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where
     )
 
 
+ENTERS = "DDL-011"
+"""The error code of a statement by which an excluded table gets a followed name."""
 COORDINATED = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX})
 """Statements on merged tables that all sources must meet before one of them runs."""
 
@@ -87,12 +90,13 @@ class RoutedStatement:
     """The operations that a statement becomes on the target.
 
     `found`: the operations to run and to track. `online`: changes to the records of ghost tables. `note`: text for the
-    operator's record.
+    operator's record. `entered`: followed tables that come from excluded names, so that their structures aren't known.
     """
 
     found: tuple[AlterOperation, ...] = ()
     online: Records = field(default_factory=dict)
     note: str = ""
+    entered: frozenset[TableName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,10 @@ class StatementReader:
         return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
     def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> RoutedStatement:
-        """Return the statement's operations for tracking only; none of them is run."""
+        """Return the statement's operations for tracking only; none of them is run.
+
+        A RENAME of an excluded table to a followed name is no error here.
+        """
         parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         if (
             isinstance(parsed, Skipped)
@@ -127,8 +134,17 @@ class StatementReader:
             or self._without_effect(parsed, work.begin)
         ):
             return RoutedStatement()
-        found = pieces(parsed, rules, self.tracker.get)
-        return RoutedStatement(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+        online, entered = rules.online.changes(parsed, rules.allows), frozenset[TableName]()
+        try:
+            own = pieces(parsed, rules, self.tracker.get)
+        except DdlError as error:
+            if error.code != ENTERS:
+                raise
+            known, entered = without_entering(parsed, rules)
+            if not entered:
+                raise
+            own = pieces(known, rules, self.tracker.get) if known is not None else ()
+        return RoutedStatement(tuple(replace(one, run=()) for one in own), online, entered=entered)
 
     def _without_effect(self, parsed: Ddl, place: Position) -> bool:
         """Return whether the statement did nothing upstream; a CREATE IF NOT EXISTS is logged all the same."""
@@ -246,8 +262,7 @@ class StatementReader:
                 real.append((old, new))
         if len(real) == len(pairs):
             return parsed
-        text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in real)
-        return classify_ddl(text, parsed.context) if real else None
+        return _of_pairs(real, parsed.context)
 
     def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
         """Return the tables of a schema that were copied after `at`: the target's schema is kept for them."""
@@ -301,6 +316,30 @@ def made_if_missing(ddl: Ddl) -> TableName | None:
     if not ddl.if_not_exists or ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE):
         return None
     return schema_row(ddl.schema) if ddl.kind.on_schema else ddl.tables[0]
+
+
+def without_entering(parsed: Ddl, rules: StatementRules) -> tuple[Ddl | None, frozenset[TableName]]:
+    """Return a RENAME without tables whose first name is excluded, None if it has no others; and their followed names.
+
+    Helper tables of online DDL have a meaning of their own.
+    """
+    kept: list[tuple[TableName, TableName]] = []
+    known, entering = set[TableName](), set[TableName]()
+    for old, new in renames(parsed):
+        shut = not rules.allows(old) and rules.online.tables.is_real(old)
+        if old in entering or (shut and old not in known):
+            entering = entering - {old} | {new}
+        else:
+            known = known - {old} | {new}
+            kept.append((old, new))
+    entered = frozenset(filter(rules.allows, entering))
+    return _of_pairs(kept, parsed.context), entered
+
+
+def _of_pairs(pairs: Sequence[tuple[TableName, TableName]], context: Context) -> Ddl | None:
+    """Return the RENAME TABLE of these pairs, None without any."""
+    text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in pairs)
+    return classify_ddl(text, context) if pairs else None
 
 
 def _last_name(name: TableName, later: Sequence[tuple[TableName, TableName]]) -> TableName:

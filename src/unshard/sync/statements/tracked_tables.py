@@ -10,10 +10,13 @@ from unshard.ddl.tracker import Changes, SchemaTracker
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.sync.statements.earlier_lists import EarlierLists
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 
 UNSURE = "SYNC-082"
 """The error code of a structure that can't be known for certain."""
+NOT_COPIED = "SYNC-084"
+"""The error code of a table whose rows an earlier block-allow list has left out."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class TrackedTables:
             that the tracker lacks is a new one.
         logs_creates: the source logs a CREATE TABLE IF NOT EXISTS also where the table is there.
         lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
+        earlier: the block-allow lists by which the source has been followed.
+        rules_of: returns the rules by which a table's rows are written, as text.
         refuse_read: called with a table whose structure is found when it is first needed; may raise.
     """
 
@@ -42,12 +47,16 @@ class TrackedTables:
     listing: Callable[[], tuple[frozenset[TableName], frozenset[str], Position]] | None = None
     logs_creates: bool = True
     lazy: bool = False
+    earlier: EarlierLists | None = None
+    rules_of: Callable[[TableName], str] = lambda name: ""
     refuse_read: Callable[[TableName], None] = lambda name: None
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
     _schemas: set[str] = field(default_factory=set)
     _gone: set[TableName] = field(default_factory=set)
+    _come: set[TableName] = field(default_factory=set)
+    _written: dict[TableName, str] = field(default_factory=dict)
     _listed: Position | None = None
 
     def __post_init__(self) -> None:
@@ -57,20 +66,28 @@ class TrackedTables:
         """Go to a checkpoint: load its structures and later snapshots, and forget all that is known after it.
 
         DM's rows have only the location of a table. A table with a later location gets the target's structure; the
-        others are dropped.
+        others are dropped. What is known of a name that the rules leave out now is forgotten with the next checkpoint:
+        from here on its statements are not followed.
         """
+        if self.earlier is not None:
+            self.earlier.restore()
         if self.listing is not None:
             names, schemas, self._listed = self.listing()
             self.upstream = names if self.lazy and self.logs_creates else self.upstream
-            self._schemas, self._gone = set(schemas), set()
-        tables = {name: state.table for name, state in checkpoint.tables.items()}
+            self._schemas, self._gone, self._come = set(schemas), set(), set()
+        states = {name: state for name, state in checkpoint.tables.items() if self._is_followed(name)}
+        tables = {name: state.table for name, state in states.items()}
         self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
         self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
         self._names = set(self.upstream | self.tracker.names)
-        self._changed = {}
+        self._changed = dict.fromkeys(checkpoint.tables.keys() - states.keys())
+        self._written = {name: state.rules for name, state in states.items() if state.rules}
+        self._changed |= {
+            name: table for name, table in tables.items() if name not in self._written and self._rules_for(name, table)
+        }
         self._snapshots = {
             name: state.location
-            for name, state in checkpoint.tables.items()
+            for name, state in states.items()
             if state.location and state.location.position > checkpoint.location.position
         }
         for name in [name for name, table in tables.items() if table is None]:
@@ -79,6 +96,17 @@ class TrackedTables:
             if found is None:
                 self._snapshots.pop(name, None)
         self.after = {name: location.position for name, location in self._snapshots.items()}
+
+    def refuse_other_rules(self) -> None:
+        """Raise SyncError SYNC-085 for a table whose rows in the target were written by other rules than the present.
+
+        Called after `restore`.
+        """
+        now = {name: self.rules_of(name) for name in self._written}
+        if others := sorted(name for name, rules in self._written.items() if rules != now[name]):
+            name, more = others[0], len(others) - 1
+            values = {"before": self._written[name], "now": now[name], "more": f" ({more} more)" if more else ""}
+            raise SyncError("SYNC-085", Where(self.source, str(name)), values=values)
 
     def structure(self, name: TableName) -> Table:
         """Return the present structure of an upstream table. Raises SyncError SYNC-009 where it is not known."""
@@ -101,9 +129,14 @@ class TrackedTables:
         try:
             return self.find(name)
         except SyncError as error:
-            if error.code != UNSURE:
+            if error.code not in (UNSURE, NOT_COPIED):
                 raise
             return self.tracker.presume(name)
+
+    def is_late(self, name: TableName) -> bool:
+        """Return whether the rules take the table, and an earlier list left it out: its rows from then are missing."""
+        late = self.earlier is not None and self.rules.allows(name) and self.earlier.leave_out(name)
+        return late and not self.tracker.knows(name)
 
     def was_there(self, name: TableName, place: Position) -> bool | None:
         """Return whether the source had a table, or a schema (`schema_row`), before `place`; None: unknown.
@@ -111,6 +144,8 @@ class TrackedTables:
         The tracker does not have it. It is unknown before the place in the log from which on the known names are those
         of the source, unless it was dropped since.
         """
+        if name in self._come:
+            return True
         sure = name.table and not (self.lazy and self.logs_creates)  # the tracker has all that are there
         if self._listed is None or sure or name in self._gone:
             return False
@@ -148,6 +183,11 @@ class TrackedTables:
         self.tracker.apply(changes)
         self._record(changes)
 
+    def come(self, names: frozenset[TableName]) -> None:
+        """Note that tables of these names are there now, whose structures are not known."""
+        self._names |= names
+        self._come |= names
+
     @property
     def changed(self) -> bool:
         """True if the next checkpoint has a structure to record."""
@@ -164,10 +204,22 @@ class TrackedTables:
         known = {name: self.tracker.get(name) if self.tracker.knows(name) else None for name in passed}
         changes = known | self._changed
         self._changed = {}
-        return {name: TableCheckpoint(table, self._snapshots.get(name)) for name, table in changes.items()}
+        return {
+            name: TableCheckpoint(table, self._snapshots.get(name), self._rules_for(name, table))
+            for name, table in changes.items()
+        }
+
+    def _rules_for(self, name: TableName, table: Table | None) -> str:
+        """Return the rules to record with a table; "" for what has no rows in the target."""
+        has_rows = table is not None and not table.is_absent and name.table and self.rules.allows(name)
+        return self.rules_of(name) if has_rows else ""
+
+    def _is_followed(self, name: TableName) -> bool:
+        return self.rules.allows(name) if name.table else self.rules.allows_schema(name.schema)
 
     def _record(self, changes: Mapping[TableName, Table | None]) -> None:
         self._changed |= changes
+        self._come -= changes.keys()
         self._names |= {name for name, table in changes.items() if table is not None}
         gone = {name for name, table in changes.items() if table is None}
         self._names -= gone
