@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from cluster_rig import Rig, source_text, task_text
 
-from unshard.api.verbs import UpdateTask
+from unshard.api.status import Stage
+from unshard.api.verbs import PauseTask, ResumeTask, UpdateSource, UpdateTask
 from unshard.config.encryption import KEY_PATH
 from unshard.config.files import parse_source
+from unshard.errors import ConfigError
+from unshard.master.orders import task_config
 from unshard.master.passwords import kept
 
 
@@ -79,3 +82,41 @@ def test_the_same_file_is_known_again(key: None, rig: Rig) -> None:
     assert rig.start("t", "a", "b", on=("a",))["result"]
     assert rig.start("t", "a", "b", on=("b",))["result"]
     assert rig.master.update_task(UpdateTask(task=task_text("t", "a", "b")))["result"]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_passwords_that_no_key_opens_any_more_are_replaced(
+    key: None, rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    """As CONFIG-023 and CONFIG-024 advise: the key that they were encrypted with is gone, so they are given again."""
+    worker = rig.worker("w1")
+    rig.sources("a")
+    assert rig.start("t", "a")["result"]
+    assert rig.master.pause_task(PauseTask(name="t"))["result"]
+    if keeps:
+        other = tmp_path / "other"
+        other.write_text("fedcba9876543210" * 4)
+        monkeypatch.setenv(KEY_PATH, str(other))
+    else:
+        monkeypatch.delenv(KEY_PATH)
+    stored = rig.master.cluster.state.sources["a"].text
+    with pytest.raises(ConfigError, match="CONFIG-024" if keeps else "CONFIG-023"):
+        parse_source(stored).database.secret()
+    assert rig.master.update_source(UpdateSource(config=source_text("a")))["result"]
+    assert rig.master.update_task(UpdateTask(task=task_text("t", "a")))["result"]
+    state = rig.master.cluster.state
+    assert parse_source(state.sources["a"].text).database.secret() == "pass word"
+    assert task_config(state.tasks["t"]).target_database.secret() == "pass word"
+    assert rig.master.resume_task(ResumeTask(name="t"))["result"]
+    assert worker.briefs["t"].stage is Stage.RUNNING
+
+
+def test_a_new_password_that_no_key_opens_is_refused(key: None, rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.worker("w1")
+    rig.sources("a")
+    given = source_text("a").replace("pass word", f"aes:v1:{'A' * 60}")
+    with pytest.raises(ConfigError, match="CONFIG-024"):
+        rig.master.update_source(UpdateSource(config=given))
+    monkeypatch.delenv(KEY_PATH)
+    with pytest.raises(ConfigError, match="CONFIG-023"):
+        rig.master.update_source(UpdateSource(config=given))

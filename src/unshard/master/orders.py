@@ -79,11 +79,18 @@ def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
     """Return whether two sections are the same, whichever form their password is written in.
 
     A password is stored encrypted where the master has a key, so the text that a user gives differs from the stored
-    one.
+    one. An old password that no key opens any more is another one. Raises ConfigError where the new one can't be
+    opened.
     """
     if old.model_copy(update={"password": ""}) != new.model_copy(update={"password": ""}):
         return False
-    return old.password == new.password or opened(old.password) == opened(new.password)
+    if old.password == new.password:
+        return True
+    given = opened(new.password)
+    try:
+        return opened(old.password) == given
+    except ConfigError:
+        return False
 
 
 def opened(password: str) -> str:
