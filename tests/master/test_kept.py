@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
 from cluster_rig import Rig, source_text, task_text
 
+from support.certificates import Authority
 from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask, ResumeTask, UpdateSource, UpdateTask
+from unshard.cli.master import _store_url
 from unshard.config.encryption import KEY_PATH
 from unshard.config.files import parse_source
+from unshard.config.master import MasterConfig
 from unshard.errors import ConfigError
-from unshard.master.orders import task_config
+from unshard.master.orders import same_login, task_config
 from unshard.master.passwords import kept
+from unshard.master.store import Store
+from unshard.mysql.endpoint import to_endpoint
 
 
 @pytest.fixture
@@ -63,6 +72,45 @@ def test_a_password_that_an_anchor_shares(key: None, user: str, password: str, r
     assert (database.user, database.secret()) == read
     assert database.password not in text, "it is stored encrypted"
     assert "  # the same" in stored
+
+
+@pytest.mark.parametrize("form", ["bytes", "base64", "list", "list below its key"])
+def test_a_private_key_is_encrypted_in_any_form(key: None, tmp_path: Path, form: str) -> None:
+    pair = Authority(tmp_path).issue("ann")
+    cert, pem = pair.cert.read_text(), pair.key.read_text()
+    block = "|\n" + "".join(f"      {line}\n" for line in pem.splitlines())
+    numbers = [str(byte) for byte in pem.encode()]
+    forms = {
+        "bytes": f"ssl-key-bytes: {block}",
+        "base64": f"ssl-key-base64: {base64.b64encode(pem.encode()).decode()}  # ours\n",
+        "list": f"ssl-key-bytes: [{', '.join(numbers)}]  # ours\n",
+        "list below its key": "ssl-key-bytes:\n" + "".join(f"    - {byte}\n" for byte in numbers),
+    }
+    text = f"{source_text('a')}  security:\n    ssl-cert-bytes: {json.dumps(cert)}\n    {forms[form]}enable: true\n"
+    stored = kept(text)
+    assert pem.splitlines()[1] not in stored
+    assert forms["base64"][20:80] not in stored
+    assert ", ".join(numbers[:20]) not in stored
+    assert "\n    - " not in stored
+    assert kept(stored) == stored
+    read = parse_source(stored).database
+    assert (read.security.pem("key"), read.security.pem("cert")) == (("", pem), ("", cert))
+    assert pem not in json.dumps(read.model_dump(mode="json"))
+    assert same_login(read, parse_source(text).database)
+    assert to_endpoint(read).tls is not None
+
+
+def test_a_private_key_that_no_key_opens(key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Authority(tmp_path).issue("ann")
+    parts = {f"ssl-{name}-bytes": path.read_text() for name, path in (("cert", pair.cert), ("key", pair.key))}
+    text = f"{source_text('a')}  security: {json.dumps(parts)}\n"
+    stored = kept(text)
+    monkeypatch.delenv(KEY_PATH)
+    read = parse_source(stored)
+    assert not same_login(read.database, parse_source(text).database)
+    with pytest.raises(ConfigError, match="CONFIG-023") as caught:
+        read.database.security.pem("key")
+    assert "it is ssl-key-bytes of a section security" in str(caught.value)
 
 
 def test_without_a_key_nothing_changes() -> None:
@@ -120,3 +168,22 @@ def test_a_new_password_that_no_key_opens_is_refused(key: None, rig: Rig, monkey
     monkeypatch.delenv(KEY_PATH)
     with pytest.raises(ConfigError, match="CONFIG-023"):
         rig.master.update_source(UpdateSource(config=given))
+
+
+def test_a_master_s_store_is_readable_by_its_user_only(tmp_path: Path) -> None:
+    """It has the passwords, in plain text where there is no key. A folder that was there keeps its mode."""
+    before = os.umask(0o022)
+    try:
+        folder = tmp_path / "made" / "data"
+        url = _store_url(MasterConfig.model_validate({"data-dir": str(folder), "master-addr": "127.0.0.1:0"}))
+        for _ in range(2):
+            store = Store(url)
+            store.open()
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+            assert modes == dict.fromkeys(("master.db", "master.db-wal", "master.db-shm"), 0o600)
+            store.close()
+            (folder / "master.db").chmod(0o644)  # as an earlier version has left it
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o755
+    finally:
+        os.umask(before)
