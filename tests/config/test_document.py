@@ -55,6 +55,29 @@ def test_an_alias_within_itself_is_a_problem_and_not_a_loop() -> None:
     assert "contains itself" in parse_document("a: &a [*a]\n", "t").problems[0].text
 
 
+def test_aliases_that_stand_for_more_than_memory_holds_are_refused() -> None:
+    """Nine lines stand for 10 ** 9 values: neither a viewer's request nor a file may end the process by them."""
+    ten = "[" + ", ".join(["{}"] * 10) + "]"
+    lists = [f"x0: &a0 {ten.format(*range(10))}"]
+    lists += [f"x{number}: &a{number} {ten.format(*[f'*a{number - 1}'] * 10)}" for number in range(1, 9)]
+    maps = ["y0: &b0 {a: 1}", *(f"y{n}: &b{n} {{a: *b{n - 1}, b: *b{n - 1}, <<: *b{n - 1}}}" for n in range(1, 40))]
+    for lines in (lists, maps):
+        with pytest.raises(ConfigError, match="CONFIG-001") as caught:
+            parse_document("\n".join(lines), "t")
+        assert "aliases (*name) stand for more than 200,000 values" in str(caught.value)
+        assert "line " in caught.value.cause
+
+
+def test_a_large_file_is_read_with_and_without_aliases() -> None:
+    rules = [f"r{number}" for number in range(10_000)]
+    routes = [f"  {name}: {{schema-pattern: s, table-pattern: t, target-schema: s, target-table: t}}" for name in rules]
+    lines = ["routes:", *routes, f"all: &all [{', '.join(rules)}]", *(f"i{number}: *all" for number in range(19))]
+    document = parse_document("\n".join(lines), "t")
+    assert len(document.data["routes"]) == 10_000
+    assert document.data["i18"] == rules
+    assert document.problems == []
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

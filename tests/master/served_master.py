@@ -18,6 +18,7 @@ from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.service import Master
 from unshard.master.store import Store
+from unshard.master.tasks import Check
 from unshard.web.audit import AuditLog
 from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
@@ -66,7 +67,14 @@ class Served:
 
 
 @contextmanager
-def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0, silent: float = 60.0) -> Iterator[Served]:
+def served(
+    url: str,
+    name: str,
+    lease: float = 60.0,
+    ttl: float = 60.0,
+    silent: float = 60.0,
+    check: Check = lambda task, configs, also, others: CheckReport(()),
+) -> Iterator[Served]:
     """A master of the store at `url`; a worker's address is looked up in `workers`, not dialled.
 
     `silent`: after so many seconds the database ends the session of one that stops in the middle of a transaction.
@@ -75,7 +83,7 @@ def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0, silent: 
     links = WorkerLinks(ListenerConfig(), "http", 5.0)
     master = Master(
         Store(url, silent_seconds=silent), workers.__getitem__, name, lease_seconds=lease, worker_ttl_seconds=ttl,
-        check=lambda task, configs, also, others: CheckReport(()), ask=lambda config: None, level_of=links.level_of,
+        check=check, ask=lambda config: None, level_of=links.level_of,
     )  # fmt: skip
     server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), "127.0.0.1:0")
     master.advertise(server.address)

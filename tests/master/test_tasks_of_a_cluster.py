@@ -316,6 +316,32 @@ def test_a_disabled_source_is_told_at_once(rig: Rig) -> None:
     assert rig.master.stop_task(StopTask(name="t"))["result"]
 
 
+def test_a_task_of_a_disabled_source_is_shown_as_stopped_with_the_reason(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker drops what is stopped, and so reports nothing of it."""
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    rig.start("u", "a")
+    serves = next(worker for worker in rig.workers.values() if worker.order and worker.order.source == "a")
+    assert rig.master.sources.enable("a", enabled=False)["result"]
+    report = SourceReport(source_status=SourceStatus(source="a", worker=serves.name))
+    monkeypatch.setattr(serves, "fresh_report", lambda task, seconds: report)
+    found = {one["sourceStatus"]["source"]: one for one in rig.master.query_status(QueryStatus(name="t"))["sources"]}
+    (stopped,), (running,) = found["a"]["subTaskStatus"], found["b"]["subTaskStatus"]
+    assert (stopped["stage"], running["stage"]) == ("Stopped", "Running")
+    assert "the source is disabled" in stopped["note"]
+    short = rig.master.query_status(QueryStatus())
+    assert {one["taskName"]: one["taskStatus"] for one in short["tasks"]} == {"t": "Running", "u": "Stopped"}
+    assert "source a is disabled: none of its tasks runs until it is enabled" in short["msg"]
+    serves.falls_silent()
+    monkeypatch.setattr(serves, "fresh_report", serves.report)
+    (silent,) = rig.master.query_status(QueryStatus(name="u"))["sources"][0]["subTaskStatus"]
+    assert "the source is disabled" in silent["note"]
+    assert rig.master.sources.enable("a", enabled=True)["result"]
+    assert rig.master.query_status(QueryStatus())["msg"] == ""
+
+
 def test_a_stop_that_its_worker_cannot_have_heard_says_so(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a")

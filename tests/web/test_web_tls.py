@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served import get, served, tokens
+from served import bearer, get, served, tokens
 
 from support.certificates import Authority, Pair
 from unshard.config.listener import LinkSecurity, ListenerConfig
@@ -106,6 +106,28 @@ def test_a_certificate_may_stand_for_a_token(tmp_path: Path) -> None:
         assert status(url, link(ours, ann)).status_code == 401
         assert status(url, link(ours, ann, token="token-ann")).json()["who"] == "ann"
         assert status(url, link(ours, worker, token="wrong")).status_code == 401
+
+
+def test_pages_of_other_sites_have_no_use_of_a_browser_s_certificate(tmp_path: Path) -> None:
+    """A browser shows it with every request, whichever page makes the browser send it. It shows no token of ours."""
+    ours = Authority(tmp_path)
+    at, ann = ours.issue("at"), ours.issue("ann")
+    callers = tokens(tmp_path, oda="operator")
+    callers.write_text(callers.read_text() + "  - {name: ann, role: operator, certificate: ann}\n")
+    config = {"ssl_ca": str(ours.ca), "ssl_cert": str(at.cert), "ssl_key": str(at.key), "token_file": str(callers)}
+    order = {"name": "n", "password": "p"}
+    with served(tmp_path, **config) as server, http_client(link(ours, ann), f"https://{server.address}") as client:
+        own = f"https://{server.address}"
+        beside = {"Origin": own, "Sec-Fetch-Site": "same-site"}
+        foreign = ({"Origin": "https://evil.example"}, {"Origin": "null"}, beside)
+        for headers in foreign:
+            answer = client.post("/tasks/t", json=order, headers=headers)
+            assert (answer.status_code, answer.json()["error_code"]) == (403, "CLUSTER-060"), headers
+            assert client.delete("/tasks/t", headers=headers).json()["error_code"] == "CLUSTER-060"
+            assert client.get("/status", headers=headers).json()["who"] == "ann"
+            assert client.post("/tasks/t", json=order, headers={**headers, **bearer("oda")}).status_code == 200
+        assert client.post("/tasks/t", json=order, headers={"Origin": own}).status_code == 200
+        assert client.post("/tasks/t", json=order).status_code == 200
 
 
 def test_files_that_do_not_fit_together_are_refused() -> None:

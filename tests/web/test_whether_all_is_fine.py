@@ -157,7 +157,7 @@ STATES = {
     ),
     "unread": State("error", "Source {source} has an error", "errors", result=fault("CLUSTER-091")),
     "disabled": State(
-        "waits", "Source {source} is disabled", "cluster", SubTaskStatus(name="", stage=Stage.NEW), disabled=True
+        "waits", "Source {source} is disabled", "cluster", SubTaskStatus(name="", stage=Stage.STOPPED), disabled=True
     ),
 }  # fmt: skip
 

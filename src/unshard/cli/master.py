@@ -67,7 +67,7 @@ def _store_url(config: MasterConfig) -> str:
         return config.store
     folder = Path(config.folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError("CONFIG-029", Where(file=str(folder)), str(error)) from error
     return f"sqlite:///{folder.absolute() / 'master.db'}"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from unshard.config.encryption import PREFIX, decrypt
 from unshard.config.secret import HIDDEN, read_secret
 from unshard.config.section import NoEffect, Section
 from unshard.errors import ConfigError
@@ -27,7 +28,7 @@ _OWNED = {
 _PARTS = ("ca", "cert", "key")
 
 
-def _text_of_bytes(value: Any) -> Any:
+def text_of_bytes(value: Any) -> Any:
     """Return the text for a list of its bytes, which is how dmctl writes it; any other value unchanged."""
     if not isinstance(value, list):
         return value
@@ -38,7 +39,7 @@ def _text_of_bytes(value: Any) -> Any:
         raise ValueError("write PEM text, or the list of its bytes") from None
 
 
-PemText = Annotated[str, BeforeValidator(_text_of_bytes)]
+PemText = Annotated[str, BeforeValidator(text_of_bytes)]
 
 
 class SecurityConfig(Section):
@@ -57,11 +58,14 @@ class SecurityConfig(Section):
     )
     ssl_cert_bytes: PemText = Field(default="", repr=False, description="The certificate's PEM text inline.")
     ssl_key_bytes: PemText = Field(
-        default="", repr=False, description="The key's PEM text inline; it is kept in memory, never in a file."
+        default="",
+        repr=False,
+        description="The key's PEM text inline, plain or encrypted (`aes:v1:…`). A master that has `secret-key-path` "
+        "stores it encrypted; the process that connects keeps it in memory.",
     )
     ssl_ca_base64: str = Field(default="", repr=False, description="The authority's PEM text in base64.")
     ssl_cert_base64: str = Field(default="", repr=False, description="The certificate's PEM text in base64.")
-    ssl_key_base64: str = Field(default="", repr=False, description="The key's PEM text in base64.")
+    ssl_key_base64: str = Field(default="", repr=False, description="The key's PEM text in base64, as `ssl-key-bytes`.")
     cert_allowed_cn: tuple[str, ...] = Field(
         default=(), description="Common names that the server's certificate may carry; empty: any. Needs an authority."
     )
@@ -69,29 +73,46 @@ class SecurityConfig(Section):
     @model_validator(mode="after")
     def _fit(self) -> SecurityConfig:
         for part in _PARTS:
-            given = [name for name in _forms(part) if getattr(self, name.replace("-", "_"))]
-            if given and given[-1] != f"ssl-{part}" and "-----BEGIN " not in self.pem(part)[1]:
+            given = [name for name in _forms(part) if self._text(name)]
+            sealed = given and self._text(given[-1]).startswith(PREFIX)
+            if given and given[-1] != f"ssl-{part}" and not sealed and "-----BEGIN " not in self.pem(part)[1]:
                 raise ValueError(
                     f"{given[-1]} is no PEM text: it begins with -----BEGIN, in base64 with LS0tLS1CRUdJTi"
                 )
-        if any(self.pem("cert")) != any(self.pem("key")):
+        if self._has("cert") != self._has("key"):
             raise ValueError("ssl-cert and ssl-key go together; set both or neither")
-        if self.cert_allowed_cn and not any(self.pem("ca")):
+        if self.cert_allowed_cn and not self._has("ca"):
             raise ValueError("cert-allowed-cn needs ssl-ca: without an authority no certificate's name can be trusted")
         return self
 
     def pem(self, part: str) -> tuple[str, str]:
         """Return the path and the text of `ca`, `cert` or `key`; at least one of them is "".
 
-        Of several forms, base64 has precedence, then the text, then the file, as in DM.
+        Of several forms, base64 has precedence, then the text, then the file, as in DM. Raises ConfigError CONFIG-023
+        or 024 where it is encrypted and no key opens it.
         """
-        path, text, coded = (str(getattr(self, name.replace("-", "_"))) for name in _forms(part))
+        path, text, coded = (self._opened(name) for name in _forms(part))
         if coded:
             try:
                 text = base64.b64decode("".join(coded.split()), validate=True).decode()
             except ValueError:
                 text = "no base64"
         return ("", text) if text else (path, "")
+
+    def _has(self, part: str) -> bool:
+        return any(self._text(name) for name in _forms(part))
+
+    def _text(self, name: str) -> str:
+        return str(getattr(self, name.replace("-", "_")))
+
+    def _opened(self, name: str) -> str:
+        text = self._text(name)
+        if not text.startswith(PREFIX):
+            return text
+        try:
+            return decrypt(text)
+        except ConfigError as error:
+            raise replace(error, cause=f"{error.cause}; it is {name} of a section security") from None
 
 
 def _forms(part: str) -> tuple[str, str, str]:

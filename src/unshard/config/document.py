@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from unshard.config.problems import KeyPath, Problem, problem
+from unshard.config.problems import KeyPath, Problem, problem, refuse
 from unshard.config.syntax_errors import explained
 from unshard.errors import ConfigError, Where
 
@@ -24,6 +24,9 @@ _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "str", "int", "float",
 
 _NO_PASSWORD = re.compile(r"(?:- +)?password *: +#[^ #].*")
 _TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+_MOST_REPEATED = 200_000
+"""The number of values that the aliases of a file may stand for: a few lines of them can stand for more than fits."""
+
 _NO_KEYS = "the file has to begin with a key at the left edge, as in `name: value`, not with a list or a text"
 
 
@@ -34,6 +37,19 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict)
     lines: dict[KeyPath, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    file: str = ""
+    _read: set[int] = field(default_factory=set)
+    _repeated: int = 0
+
+    def count(self, node: yaml.Node, path: KeyPath) -> None:
+        """Count a value that is read. Raises ConfigError CONFIG-001 where aliases stand for too many."""
+        if id(node) not in self._read:
+            self._read.add(id(node))
+            return
+        self._repeated += 1
+        if self._repeated > _MOST_REPEATED:
+            fault = f"aliases (*name) stand for more than {_MOST_REPEATED:,} values; write fewer of them"
+            refuse(self.file, [problem(path[:1], fault)], self.lines)
 
 
 def text_of(path: Path | str) -> str:
@@ -47,7 +63,10 @@ def text_of(path: Path | str) -> str:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Parse one YAML document whose top level is a mapping. Raises ConfigError CONFIG-003 with the line."""
+    """Parse one YAML document whose top level is a mapping.
+
+    Raises ConfigError CONFIG-003 with the line, CONFIG-001 where its aliases stand for too many values.
+    """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
@@ -56,7 +75,7 @@ def parse_document(text: str, file: str) -> Document:
         raise ConfigError("CONFIG-003", Where(file=file), "line 1: the file is empty; write keys and their values")
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError("CONFIG-003", Where(file=file), f"line {node.start_mark.line + 1}: {_NO_KEYS}")
-    document = Document()
+    document = Document(file=file)
     document.data = _mapping(node, (), document, (node,))
     lines = text.split("\n")
     for path, line in document.lines.items():
@@ -66,6 +85,7 @@ def parse_document(text: str, file: str) -> Document:
 
 
 def _value(node: yaml.Node, path: KeyPath, document: Document, above: tuple[yaml.Node, ...]) -> Any:
+    document.count(node, path)
     if any(node is parent for parent in above):
         document.problems.append(problem(path, "an alias that contains itself; write the value out"))
         return None

@@ -142,7 +142,9 @@ class SparkConfig(Section):
         examples=[["/srv/unshard-env.tar.gz#env"]],
     )
     conf: dict[str, str] = Field(
-        default_factory=dict, description="Spark properties, as `spark-submit --conf` takes them."
+        default_factory=dict,
+        description="Spark properties, as `spark-submit --conf` takes them. Masters store them as they are written, "
+        "not encrypted: secrets belong in Spark's own files.",
     )
 
     @field_validator("master")

@@ -76,14 +76,34 @@ def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
 
 
 def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
-    """Return whether two sections are the same, whichever form their password is written in.
+    """Return whether two sections are the same, whichever form their password and private key are written in.
 
-    A password is stored encrypted where the master has a key, so the text that a user gives differs from the stored
-    one.
+    They are stored encrypted where the master has a key, so the text that a user gives differs from the stored one. An
+    old one that no key opens any more is another one. Raises ConfigError where a new one can't be opened.
     """
-    if old.model_copy(update={"password": ""}) != new.model_copy(update={"password": ""}):
+    if _bare(old) != _bare(new):
         return False
-    return old.password == new.password or opened(old.password) == opened(new.password)
+    return all(map(_is_same, _secrets(old), _secrets(new)))
+
+
+def _bare(database: DatabaseConfig) -> DatabaseConfig:
+    security = database.security.model_copy(update={"ssl_key_bytes": "", "ssl_key_base64": ""})
+    return database.model_copy(update={"password": "", "security": security})
+
+
+def _secrets(database: DatabaseConfig) -> tuple[str, ...]:
+    security = database.security
+    return database.password, security.ssl_key_bytes, security.ssl_key_base64
+
+
+def _is_same(old: str, new: str) -> bool:
+    if old == new:
+        return True
+    given = opened(new)
+    try:
+        return opened(old) == given
+    except ConfigError:
+        return False
 
 
 def opened(password: str) -> str:

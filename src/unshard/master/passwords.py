@@ -1,51 +1,58 @@
-"""Passwords in the stored files of tasks and sources.
+"""Passwords and private keys in the stored files of tasks and sources.
 
-A file is stored with its passwords encrypted where this process has a key; all else is as the user wrote it.
+A file is stored with them encrypted where this process has a key; all else is as the user wrote it.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from unshard.config.database import DatabaseConfig
+from unshard.config.database import DatabaseConfig, text_of_bytes
 from unshard.config.secret import HIDDEN, sealed
 from unshard.errors import ClusterError
 
 _TEXT = "tag:yaml.org,2002:str"
+_SECRETS = frozenset({"password", "ssl-key-bytes", "ssl-key-base64"})
 
 
 def kept(text: str) -> str:
-    """Return the YAML text of a task or source, comments and all, with its passwords in the stored form.
+    """Return the YAML text of a task or source, comments and all, with its passwords and private keys as stored.
 
     A YAML alias of a password that loses its anchor by this becomes what it stands for.
     """
     loader = _Scalars(text)
     loader.get_single_node()
     found = loader.found
-    stored = {one.begin: sealed(one.node.value) for one in found if one.of_password and one.node.value}
+    stored = {one.begin: sealed(one.node.value) for one in found if one.is_secret and one.node.value}
     changed = {one.begin for one in found if stored.get(one.begin, one.node.value) != one.node.value}
     lost = {id(one.node) for one in found if one.begin in changed and not one.alias}
     for one in sorted(found, key=lambda one: one.begin, reverse=True):
         if one.begin in changed or (one.alias and id(one.node) in lost):
             new = f"'{stored[one.begin]}'" if one.begin in changed else _literal(one.node)
             end = one.begin + len(text[one.begin : one.end].rstrip())  # a block scalar ends at the next key
-            text = f"{text[: one.begin]}{new}{text[end:]}"
+            space = " " if one.is_list else ""  # its items may stand below the first letter of its key
+            text = f"{text[: one.begin]}{space}{new}{text[end:]}"
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A place in a text where a scalar stands, by itself (`node`, which an anchor may name) or by an alias of it."""
+    """A place in a text where a scalar stands, by itself (`node`, which an anchor may name) or by an alias of it.
+
+    `is_list`: a private key stands there as a list of its bytes, which `node` has as a text.
+    """
 
     begin: int
     end: int
     node: yaml.ScalarNode
-    of_password: bool
+    is_secret: bool
     alias: bool
+    is_list: bool = False
 
 
 class _Scalars(yaml.SafeLoader):
@@ -58,12 +65,23 @@ class _Scalars(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose the next node; `index` is the key's node where a value of a mapping is composed."""
         event = self.peek_event()  # type: ignore[no-untyped-call]
+        before = len(self.found)
         node = super().compose_node(parent, index)
+        is_secret = isinstance(index, yaml.ScalarNode) and index.value in _SECRETS
+        begin, end = event.start_mark.index, event.end_mark.index
         if isinstance(node, yaml.ScalarNode):
-            of_password = isinstance(index, yaml.ScalarNode) and index.value == "password"
-            begin, end = event.start_mark.index, event.end_mark.index
-            self.found.append(_Scalar(begin, end, node, of_password, isinstance(event, yaml.AliasEvent)))
+            self.found.append(_Scalar(begin, end, node, is_secret, isinstance(event, yaml.AliasEvent)))
+        elif is_secret and isinstance(node, yaml.SequenceNode) and _is_plain_list(event):
+            numbers = [item.node.value for item in self.found[before:]]
+            with suppress(ValueError):
+                key = yaml.ScalarNode(_TEXT, text_of_bytes(numbers))
+                self.found[before:] = [_Scalar(begin, node.end_mark.index, key, True, False, True)]
         return node
+
+
+def _is_plain_list(event: yaml.Event) -> bool:
+    """Return whether a list begins there that no alias can stand for."""
+    return isinstance(event, yaml.SequenceStartEvent) and event.anchor is None
 
 
 def _literal(node: yaml.ScalarNode) -> str:

@@ -23,6 +23,7 @@ from unshard.api.verbs import Answer, QueryStatus, answer
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.cluster import Cluster
 from unshard.master.orders import unread
+from unshard.master.settle import DISABLED
 from unshard.master.state import State, SubtaskRow
 from unshard.master.tasks import subtasks
 
@@ -32,6 +33,7 @@ _ALL_ALIKE = (Stage.NEW, Stage.FINISHED, Stage.STOPPED)
 _AT_WORK = (Stage.NEW, Stage.RUNNING)
 _NO_WORKER = "CLUSTER-015"
 REFUSED = "the worker can't carry out its order; it tries again with each heartbeat"
+_IDLE = "source {} is disabled: none of its tasks runs until it is enabled"
 _NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
 
 
@@ -50,7 +52,8 @@ class Statuses:
             rows = list(state.subtasks.values())
         names = list(dict.fromkeys(row.source for row in rows)) or list(request.sources)
         reports = self.reports(names, request.name or None, asks=True)
-        told = "\n".join(map(str, unread(state, names, dict.fromkeys(row.task for row in rows))))
+        faults = map(str, unread(state, names, dict.fromkeys(row.task for row in rows)))
+        told = "\n".join((*faults, *(_IDLE.format(name) for name in names if _is_disabled(state, name))))
         if request.name or request.more or (request.sources and not request.name):
             return answer((_form(reports[name]) for name in names), told)
         tasks = [
@@ -112,7 +115,7 @@ class Statuses:
         more = {"worker": bound.worker, "service": Service.SERVED, "result": result}
         status = found.source_status.model_copy(update=more)
         told = {one.name for one in found.sub_task_status}
-        missing = [_new(row) for row in _rows(state, source, task) if row.task not in told]
+        missing = [_unreported(state, row) for row in _rows(state, source, task) if row.task not in told]
         return found.model_copy(update={"source_status": status, "sub_task_status": (*found.sub_task_status, *missing)})
 
 
@@ -166,21 +169,31 @@ def _recorded(
     if refusal is not None:
         service, result = Service.REFUSED, ProcessResult(errors=(refusal,), detail=REFUSED)
     status = SourceStatus(source=source, worker=state.worker_of(source), service=service, result=result)
-    return SourceReport(source_status=status, sub_task_status=tuple(_last(row) for row in _rows(state, source, task)))
+    last = tuple(_last(state, row) for row in _rows(state, source, task))
+    return SourceReport(source_status=status, sub_task_status=last)
 
 
-def _last(row: SubtaskRow) -> SubTaskStatus:
+def _last(state: State, row: SubtaskRow) -> SubTaskStatus:
     brief = row.brief
     if brief is None:
-        return _new(row)
+        return _unreported(state, row)
     result = ProcessResult(errors=(brief.error,)) if brief.error is not None else None
     unit = UnitName(brief.unit) if brief.unit in tuple(UnitName) else UnitName.NONE
-    return SubTaskStatus(name=row.task, stage=brief.stage, unit=unit, result=result, note="the last that was heard")
+    note = "the last that was heard" + (f"; {DISABLED}" if _is_disabled(state, row.source) else "")
+    return SubTaskStatus(name=row.task, stage=brief.stage, unit=unit, result=result, note=note)
 
 
-def _new(row: SubtaskRow) -> SubTaskStatus:
+def _unreported(state: State, row: SubtaskRow) -> SubTaskStatus:
+    """Return the status of a subtask of which its worker reports nothing: it has not begun, or has been stopped."""
+    if _is_disabled(state, row.source):
+        return SubTaskStatus(name=row.task, stage=Stage.STOPPED, note=DISABLED)
     stage = row.stage if row.stage is not Stage.RUNNING else Stage.NEW
     return SubTaskStatus(name=row.task, stage=stage)
+
+
+def _is_disabled(state: State, source: str) -> bool:
+    row = state.sources.get(source)
+    return row is not None and not row.enabled
 
 
 def _form(report: SourceReport) -> dict[str, Any]:

@@ -12,9 +12,10 @@ killed, others that use the file get CLUSTER-003.
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -89,6 +90,8 @@ def _server(url: URL, silent_seconds: int) -> Engine:
 def _sqlite(url: URL) -> Engine:
     """Return connections to SQLite. Without a file the database is in one connection, which its users take in turns."""
     options = {} if url.database else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+    if url.database and not url.database.startswith("file:"):
+        _keep_private(url.database)
     engine = create_engine(url, connect_args={"timeout": _READ_SECONDS, "check_same_thread": False}, **options)
 
     @event.listens_for(engine, "connect")
@@ -102,6 +105,18 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # reads before writes must not fail at the write
 
     return engine
+
+
+def _keep_private(file: str) -> None:
+    """Make the file of a store, and those beside it, readable by its user only. SQLite makes the latter like the first.
+
+    A file that can't be made or changed is left to SQLite, which tells why it can't be used.
+    """
+    with suppress(OSError):
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    for name in (file, f"{file}-wal", f"{file}-shm"):
+        with suppress(OSError):
+            os.chmod(name, 0o600)
 
 
 _CLOCK = {"sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0", "": "SELECT UNIX_TIMESTAMP(SYSDATE(6))"}

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import httpx
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
 from unshard.master.election import Election
@@ -23,6 +23,7 @@ LONGEST_SECONDS = 660.0
 _BEAT_SECONDS = 0.75 * ANSWER_SECONDS
 """How long a leader may take over a beat: the worker is told that none answers while it still listens."""
 
+_BEATS_AT_ONCE = 40
 _LOOKS, _LOOK_SECONDS = 10, 0.1
 _KEPT = ("content-type", "accept")
 
@@ -30,8 +31,9 @@ _KEPT = ("content-type", "accept")
 class LeaderRoute(GuardedRoute):
     """A guarded route that forwards a request to the leader if this master is not the leader (CLUSTER-002).
 
-    `app.state.clients` gives the client of an address, `app.state.election` the leader. A request is passed on once:
-    while the lease moves from one master to another, both may take the other for the leader.
+    `app.state.clients` gives the client of an address, `app.state.election` the leader, `app.state.beat_threads` the
+    limit of `beat_threads`. A request is passed on once: while the lease moves from one master to another, both may
+    take the other for the leader.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -48,9 +50,19 @@ class LeaderRoute(GuardedRoute):
                 if PASSED_ON in request.headers:
                     raise ClusterError("CLUSTER-001") from None
                 addr = str(error.values["addr"])
-            return await run_in_threadpool(_pass_on, request, addr, await request.body())
+            threads = request.app.state.beat_threads if _is_beat(request) else None
+            return await to_thread.run_sync(_pass_on, request, addr, await request.body(), limiter=threads)
 
         return led
+
+
+def beat_threads() -> CapacityLimiter:
+    """Return a limit for the threads in which beats are handled, apart from those of all other requests.
+
+    Commands may last for minutes, and enough of them take all threads of the server. A worker whose beats are not
+    answered for a ttl stops its tasks, and the leader gives its source to another one.
+    """
+    return CapacityLimiter(_BEATS_AT_ONCE)
 
 
 async def _leader_known(election: Election) -> None:
@@ -61,6 +73,10 @@ async def _leader_known(election: Election) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
+def _is_beat(request: Request) -> bool:
+    return bool(request.scope["path"] == BEAT_PATH)
+
+
 def _pass_on(request: Request, addr: str, body: bytes) -> Response:
     caller: Caller = request.scope[CALLER]
     kept = {name: request.headers[name] for name in _KEPT if name in request.headers}
@@ -68,7 +84,7 @@ def _pass_on(request: Request, addr: str, body: bytes) -> Response:
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     url = path.decode("ascii") + (f"?{request.url.query}" if request.url.query else "")
     client: httpx.Client = request.app.state.clients(addr)
-    beat = request.scope["path"] == BEAT_PATH
+    beat = _is_beat(request)
     silence = silence_of(client) if not beat else ""
     try:
         if not silence:

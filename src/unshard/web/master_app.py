@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -22,7 +23,7 @@ from unshard.metrics.sample import Sample
 from unshard.web.answers import SIGNED
 from unshard.web.audit import AuditLog
 from unshard.web.guard import by_whom, guarded_app, needs
-from unshard.web.leader import LeaderRoute
+from unshard.web.leader import LeaderRoute, beat_threads
 from unshard.web.links import BEAT_PATH
 from unshard.web.observe import audit_routes, observing
 from unshard.web.page.endpoints import page_routes
@@ -63,14 +64,15 @@ def master_app(
     app.router.route_class = LeaderRoute
     app.state.clients = clients
     app.state.election = master.election
+    app.state.beat_threads = beat_threads()
     for verb, kind in REQUESTS.items():
         _add_verb(app, master, verb, kind)
 
     @app.post(BEAT_PATH, tags=["worker"])
     @needs(Role.WORKER)
-    def beat(beat: Heartbeat) -> DesiredState:
+    async def beat(beat: Heartbeat) -> DesiredState:
         """Receive a worker's heartbeat; return its orders."""
-        return master.beat(beat)
+        return await to_thread.run_sync(master.beat, beat, limiter=app.state.beat_threads)
 
     def samples() -> Iterator[Sample]:
         yield from master_samples(master)

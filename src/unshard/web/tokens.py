@@ -29,6 +29,7 @@ NOBODY = "local"
 """Name of a caller that nothing tells the name of."""
 
 _AS = "unshard-as"
+_READING = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ class Authenticated:
     """An ASGI layer that lets known callers in and puts their `Caller` into the scope.
 
     All others get 401, whatever they ask for. Without a file of tokens every request is let in, except those that a web
-    page of another site makes a browser send: they carry an `Origin`, or a `Host` that is not ours.
+    page of another site makes a browser send: they carry an `Origin`, or a `Host` that is not ours. A certificate
+    lets in only those of them that read: a browser shows it with such a request too.
     """
 
     def __init__(self, app: ASGIApp, access: Access | None, *, loopback: bool) -> None:
@@ -141,6 +143,8 @@ class Authenticated:
         found = self._access.find(shown, certificate)
         if found is None:
             raise ClusterError("CLUSTER-053")
+        if not shown and scope["method"] not in _READING and is_foreign(headers):
+            raise ClusterError("CLUSTER-060")
         name, role = found
         if role is Role.MASTER and _AS in headers:
             return _passed_on(headers[_AS], name, address)

@@ -124,10 +124,12 @@ def _of_task(task: TaskFigures, figures: ClusterFigures) -> Iterator[Concern]:
         yield Concern("differs", task.name, words, path=f"{path}/validation", task=task.name)
     yield from _of_locks(task)
     explained = {one.name for one in figures.sources if not (one.served and one.enabled)}
+    disabled = {one.name for one in figures.sources if not one.enabled}
     by_group: dict[str, list[SubtaskFigures]] = defaultdict(list)
     for one in task.subtasks:
         group = _group_of(one)
-        if group and not (one.source in explained and group in ("unknown", "moving")):
+        known = one.source in explained and group in ("unknown", "moving")
+        if group and not known and not (one.source in disabled and group == "stopped"):
             by_group[group].append(one)
     for group, subtasks in by_group.items():
         told, words = _TOLD.get(group, _nothing)(task, subtasks)
