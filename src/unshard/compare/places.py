@@ -32,6 +32,15 @@ class LogPlace:
     server: str
     position: Position
 
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON form, which `from_dict` reads."""
+        return {"server": self.server, "position": str(self.position)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, str]) -> LogPlace:
+        """Read the form of `to_dict`."""
+        return cls(form["server"], Position.parse(form["position"]))
+
 
 @dataclass(frozen=True, slots=True)
 class SourceWatch:
