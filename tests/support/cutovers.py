@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from support.numbers import numbers
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish, task_subject
+from unshard.compare.counters import raise_target_counters
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings
 from unshard.compare.places import SourceWatch
 from unshard.compare.result import ComparisonOutcome
@@ -85,5 +86,8 @@ class Trial:
             if "step 3" in line:
                 self.at_rest()
 
-        steps = Cutover(self.watches, self.settings, self.file, self.record(), compare, agreed, tell, self.stop.is_set)
-        return steps.run()
+        def counters() -> Sequence[str]:
+            return raise_target_counters(subject.plan())
+
+        ends = (self.watches, self.settings, self.file, self.record())
+        return Cutover(*ends, compare, counters, agreed, tell, self.stop.is_set).run()

@@ -13,6 +13,7 @@ import typer
 
 from unshard.cli.compare import CANNOT_TELL, signals, spark_session
 from unshard.cli.compare_subject import CompareSubject, CompareWish, task_subject
+from unshard.compare.counters import raise_target_counters
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.cutover_report import NextCommands, report_files, report_form, report_lines, write_report
 from unshard.compare.places import SourceWatch
@@ -82,7 +83,10 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
         def agreed(names: Sequence[str]) -> bool:
             return wish.ask(f"Has everybody stopped to write to {', '.join(names)}?")
 
-        steps = Cutover(watches, wish.settings, file, record, compare, agreed, tell, stop.is_set)
+        def counters() -> Sequence[str]:
+            return raise_target_counters(subject.plan())
+
+        steps = Cutover(watches, wish.settings, file, record, compare, counters, agreed, tell, stop.is_set)
         try:
             proof = steps.run()
         except UnshardError:

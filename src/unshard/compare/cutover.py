@@ -5,7 +5,7 @@
 | catch up | the target has all that the sources had a moment ago |
 | writers | the user says that nobody writes to the sources any more, or they are read-only |
 | rest | the sources' binlogs have not grown for some seconds, and no XA transaction is prepared: the ends are known |
-| arrive | the checkpoint of each source is at its end position |
+| arrive | the checkpoint of each source is at its end position; the target's counters are raised (`compare.counters`) |
 | compare | all rows are equal, the binlogs are still at the end positions, and no XA transaction is prepared |
 
 The state that outlasts the process is in a file (`CutoverRecord`). It has the values of `read_only` in the sources,
@@ -119,7 +119,8 @@ def _unusable(path: Path, fault: str) -> CompareError:
 class CutoverProof:
     """The result of a cut-over: the comparison, and the ends of the sources' binlogs while it was made.
 
-    `unasked` has the sources whose account may not ask for prepared XA transactions.
+    `unasked` has the sources whose account may not ask for prepared XA transactions. `counters` tells of the target's
+    AUTO_INCREMENT counters that were raised, or could not be.
     """
 
     task: str
@@ -128,6 +129,7 @@ class CutoverProof:
     read_only: Mapping[str, Mapping[str, str]]
     outcome: ComparisonOutcome
     unasked: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ class CutoverSettings:
 class Cutover:
     """One cut-over; `run` takes it through its steps. `compare` compares all rows, with its progress in the given file.
 
-    `agreed` is asked whether nobody writes to these sources any more.
+    `raise_counters` raises the target's AUTO_INCREMENT counters and tells of it. `agreed` is asked whether nobody
+    writes to these sources any more.
     """
 
     watches: Sequence[SourceWatch]
@@ -154,6 +157,7 @@ class Cutover:
     file: Path
     record: CutoverRecord
     compare: Callable[[Path], ComparisonOutcome]
+    raise_counters: Callable[[], Sequence[str]]
     agreed: Callable[[Sequence[str]], bool]
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
@@ -187,11 +191,13 @@ class Cutover:
         self._wait({source: end.place for source, end in ends.items()}, self.settings.wait_seconds)
         if self.stopped():
             return None
+        counters = tuple(self.raise_counters())  # before the comparison, which knows an altered table as another one
         self.tell("step 5 of 5: comparing all rows")
         outcome = self.compare(self.ranges)
         self._check_still(ends)
         unasked = tuple(sorted(self._unasked))
-        return CutoverProof(self.record.task, self.record.target, ends, self.record.read_only, outcome, unasked)
+        record = self.record
+        return CutoverProof(record.task, record.target, ends, record.read_only, outcome, unasked, counters)
 
     def _catch_up(self) -> None:
         """Wait until the task lags by less than SHORT_LAG_SECONDS."""

@@ -71,6 +71,7 @@ def report_lines(proof: CutoverProof, sides: Sequence[SourceSide], commands: Nex
 
 
 def _notes(proof: CutoverProof) -> Iterator[str]:
+    yield from proof.counters
     for source in proof.unasked:
         yield (
             f"{source}: its account may not ask for prepared XA transactions (XA_RECOVER_ADMIN), and one that is"
