@@ -16,8 +16,9 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -178,7 +179,7 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], bool]) -> Share
     start_snapshot(bulk)
     there = {name for name in sorted({c.table for c in work.chunks}.union(work.tables)) if touch(bulk, name)}
     chunks = [chunk for chunk in work.chunks if chunk.table in there]
-    structures = _Structures(plain, bulk)
+    structures = _Structures(lambda: nullcontext(plain), bulk)
     files = [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if not chunk.transactional]
     location: Location | None = None
     listed: tuple[TableName, ...] = ()
@@ -190,8 +191,10 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], bool]) -> Share
         return Share((), ())
     if lock is not None:
         lock(lambda holder: ask(holder, "UNLOCK TABLES"))
+    for name in there:  # all before the first row: `plain` may have idled for too long afterwards
+        structures.of(name)
     files += [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if chunk.transactional]
-    tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables if name in there)
+    tables = tuple(structures.with_counter(name) for name in work.tables if name in there)
     return Share(tuple(files), tables, location, listed)
 
 
@@ -201,10 +204,10 @@ def _selected(names: Iterable[TableName], selection: TableSelection) -> tuple[Ta
 
 
 def _dump_unlocked(work: ChunkWork) -> Share:
-    with reader(work.endpoint, text=True) as plain, reader(work.endpoint, text=False) as bulk:
-        structures = _Structures(plain, bulk)
+    with reader(work.endpoint, text=False) as bulk:
+        structures = _Structures(partial(reader, work.endpoint, text=True), bulk)
         files = [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks]
-        tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables)
+        tables = tuple(map(structures.with_counter, work.tables))
     return Share(tuple(files), tables)
 
 
@@ -254,19 +257,27 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
 
 class _Structures:
-    """The structures of tables, each of which is read once in a task; `bulk` is the connection that reads rows."""
+    """The structures and counters of tables, each of which is read once in a task; `bulk` is what reads rows.
 
-    def __init__(self, connection: Any, bulk: Any) -> None:
-        self._connection, self._bulk = connection, bulk
-        self._known: dict[TableName, Table] = {}
+    `plain` opens the connection that they are read from, for each table: it would idle while rows are read.
+    """
+
+    def __init__(self, plain: Callable[[], AbstractContextManager[Any]], bulk: Any) -> None:
+        self._plain, self._bulk = plain, bulk
+        self._known: dict[TableName, tuple[Table, int | None]] = {}
 
     def of(self, name: TableName) -> Table:
         """Return the structure as the server has it. Raises DumpError DUMP-001 when the table does not exist."""
+        return self.with_counter(name)[0]
+
+    def with_counter(self, name: TableName) -> tuple[Table, int | None]:
+        """Return the structure, and the next AUTO_INCREMENT value as it was then. Raises as `of`."""
         if name not in self._known:
-            table = read_table(self._connection, name)
-            if table is None:
-                raise DumpError("DUMP-001", Where(table=str(name)))
-            self._known[name] = with_true_defaults(self._bulk, table)
+            with self._plain() as connection:
+                table = read_table(connection, name)
+                if table is None:
+                    raise DumpError("DUMP-001", Where(table=str(name)))
+                self._known[name] = with_true_defaults(self._bulk, table), next_counter(connection, name)
         return self._known[name]
 
 
