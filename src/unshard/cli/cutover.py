@@ -108,7 +108,7 @@ def _refuse_one_file_for_two(prefix: Path, others: Mapping[Path, str]) -> None:
 
 
 def _with_state(settings: CompareSettings, ranges: Path) -> CompareSettings:
-    return replace(settings, state=ranges)
+    return replace(settings, state=ranges, rests=True)
 
 
 def _show(proof: CutoverProof, subject: CompareSubject, commands: NextCommands, prefix: Path, wish: CutoverWish) -> int:

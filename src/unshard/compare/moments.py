@@ -39,9 +39,14 @@ class SourceMoment:
         places = (self.newest, end.newest, end.applied)
         return SourcePlace(source, *(str(place.position) if place is not None else "" for place in places))
 
-    def rested(self, watch: SourceWatch, ended: Mapping[str, SourceMoment]) -> bool:
-        """Return whether neither the source nor, by the task, the target was written to from this moment to the end."""
+    def rested(self, watch: SourceWatch, ended: Mapping[str, SourceMoment], *, reads_log: bool = False) -> bool:
+        """Return whether neither the source nor, by the task, the target was written to from this moment to the end.
+
+        `reads_log`: what is between different positions is read, and may be nothing of the task's.
+        """
         end = ended[watch.side.source].newest
+        if reads_log:
+            return watch.unchanged(self.newest, end) and (not watch.followed or watch.unchanged(self.applied, end))
         return end is not None and self.newest == end and (not watch.followed or self.applied == end)
 
 

@@ -43,7 +43,8 @@ class CompareSettings:
 
     `hold_seconds`: how long the sources' tables may be locked, so that all is compared at one position; 0: not at all.
     `chunk_rows`: the size of the ranges; 0: it follows the time that ranges take. `limit`: the differences of a table
-    that are kept with their rows.
+    that are kept with their rows. `rests`: nobody writes to the sources, so the log of different positions is read to
+    see that it has nothing of the task's.
     """
 
     sample: int = 100
@@ -55,6 +56,7 @@ class CompareSettings:
     state: Path | None = None
     hold_seconds: float = 0.0
     source_load: int = DEFAULT_PERCENT
+    rests: bool = False
 
 
 @dataclass(slots=True)
@@ -162,7 +164,9 @@ class TableComparison:
     def _rested(self, begun: Mapping[str, SourceMoment], ended: Mapping[str, SourceMoment]) -> frozenset[str]:
         """Return the sources to which, as to the target by the task, nothing was written between the moments."""
         watches = {watch.side.source: watch for watch in self.watches}
-        return frozenset(one for one, its in watches.items() if one in begun and begun[one].rested(its, ended))
+        known = {one: watch for one, watch in watches.items() if one in begun}
+        reads = self.settings.rests
+        return frozenset(one for one, its in known.items() if begun[one].rested(its, ended, reads_log=reads))
 
     def _unlike_expressions(self) -> Iterator[str]:
         """Yield the tables with rows that differ only in columns that both ends compute."""
