@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -22,6 +23,8 @@ from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
 from unshard.errors import UnshardError, told_together
 from unshard.log import LogSettings, configure
+from unshard.mysql.connection import session
+from unshard.source.read_only import read_only_settings, statements_to_lift, told_read_only
 from unshard.spark.address import check_java
 
 
@@ -131,11 +134,24 @@ def _tell_of_read_only(record: CutoverRecord, again: str, tell: Callable[[str], 
 def _go_back(watches: Sequence[SourceWatch], record: CutoverRecord, file: Path) -> int:
     if not file.exists():
         typer.echo(
-            f"nothing to do: there is no {file}. A cut-over that was begun with --state has its own file: name it"
+            f"nothing to do: there is no {file} in {Path.cwd()}. A cut-over that was begun in another folder, or with"
+            " --state, has its own file: go there, or name it"
         )
+        for watch in watches:
+            _tell_of_hand(watch)
         return 0
     done = go_back(watches, record)
     file.unlink(missing_ok=True)
     for line in done or ["nothing to do: this cut-over has made no source read-only"]:
         typer.echo(line)
+    for source, settings in sorted(record.read_only.items()):
+        for line in told_read_only(source, settings):
+            typer.echo(line, err=True)
     return 0
+
+
+def _tell_of_hand(watch: SourceWatch) -> None:
+    """Print how a source that is read-only now can be written to again; nothing where it can't be asked."""
+    with suppress(UnshardError), session(watch.side.endpoint, "source") as connection:
+        if by_hand := statements_to_lift(read_only_settings(connection)):
+            typer.echo(f"{watch.side.source}: is read-only; by hand: {'; '.join(by_hand)}")

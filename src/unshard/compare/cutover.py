@@ -34,7 +34,7 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows, session
 from unshard.mysql.flavour import current_location, identify
 from unshard.source.prepared_transactions import prepared_xids
-from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore
+from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore, told_read_only
 
 VERSION = 1
 SHORT_LAG_SECONDS = 40.0
@@ -234,6 +234,8 @@ class Cutover:
         with session(watch.side.endpoint, "source") as connection:
             if source not in self.record.read_only:
                 before = read_only_settings(connection)
+                for line in told_read_only(source, before):
+                    self.tell(line)
                 self._keep(replace(self.record, read_only={**self.record.read_only, source: before}))
             reach("cutover-read-only-before")
             try:
