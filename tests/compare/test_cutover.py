@@ -41,11 +41,19 @@ def files(
 @pytest.mark.server
 @pytest.mark.spark
 def test_all_is_there_at_the_positions_that_it_tells(files: TaskFiles, spark: SparkSession, schema: str) -> None:
-    with TaskRun(files, spark):
+    for number, server in enumerate(files.sources.values(), 1):
+        server.run(f"ALTER TABLE {schema}.t_{number} MODIFY id INT NOT NULL AUTO_INCREMENT")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
         trial = Trial(files, spark)
         files.sources["s1"].run(f"UPDATE {schema}.t_1 SET v = -1 WHERE id < 1050")
+        inserted, deleted = f"INSERT INTO {schema}.t_2 VALUES (2900, 1)", f"DELETE FROM {schema}.t_2 WHERE id = 2900"
+        files.sources["s2"].run("BEGIN", inserted, deleted, "COMMIT")
         proof = trial.run()
         assert proof is not None
+        assert [line.partition(" from ")[0] for line in proof.counters] == [f"{schema}.t: AUTO_INCREMENT raised"]
+        files.target.run(f"INSERT INTO {schema}.t (v) VALUES (1)")
+        assert files.target.query(f"SELECT MAX(id) > 2900 FROM {schema}.t") == [(1,)], "the id is one of before"
         assert trial.asked == [["s1", "s2"]]
         assert proof.outcome.exit_code == 0
         for name, server in files.sources.items():

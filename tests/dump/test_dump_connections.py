@@ -118,7 +118,8 @@ def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
     assert len(begun) == 1
 
     monkeypatch.setattr("unshard.dump.locked.LOCK_IDLE_SECONDS", 1)
-    work = ChunkWork(0, source_server.endpoint, tmp_path, "", "flush", (), (), (table,), "", settings.limits, wait)
+    tables = ((), (), (table,), TableSelection())
+    work = ChunkWork(0, source_server.endpoint, tmp_path, "", "flush", *tables, "", settings.limits, wait)
     with reader(source_server.endpoint, text=True) as silent:
         _lock(silent, work)
         waiting = f"SET STATEMENT lock_wait_timeout = 90 FOR INSERT INTO {table.quoted} VALUES (0, 'waits a second')"

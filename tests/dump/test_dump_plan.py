@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from support.dump_units import dump_of, values_of
+from unshard.dump import plan
 from unshard.dump.metadata import read_dump
 from unshard.dump.plan import Listed, TableChunk, resolve, shares, snapshot_groups, split
-from unshard.model.table import Table, TableName
+from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.testing.mariadb_server import MariadbServer
@@ -123,3 +124,28 @@ def test_auto_needs_no_lock_where_every_table_has_a_snapshot(mariadb: bool, tran
 def test_a_copy_that_is_not_followed_is_under_a_lock_where_it_may_take_one(flushes: bool, resolved: str) -> None:
     tables = [Listed(TableName("s", "a"), True, 0, 0)]
     assert resolve("auto", tables, tells_positions=True, follows=False, flushes=flushes) == resolved
+
+
+@pytest.mark.parametrize("estimate", [1_000_000, 600_000])
+def test_a_table_with_more_ranges_than_are_walked_has_wider_ones(
+    estimate: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the last range would have all rows that are left. The estimate may be too low."""
+    total, most = 1_000_000, 100
+    columns = tuple(Column(name, "int", "int", nullable=False) for name in ("a", "b"))
+    table = Table(TableName("s", "t"), columns, (Index("PRIMARY", ("a", "b"), (0, 0), True),))
+    steps: list[int] = []
+    done = 0
+
+    def walked(connection: object, statement: str) -> list[tuple[object, ...]]:
+        nonlocal done
+        steps.append(int(statement.rpartition(" LIMIT ")[2].removesuffix(", 1")) + 1)
+        done += steps[-1]
+        return [(str(done), "0")] if done <= total else []
+
+    monkeypatch.setattr(plan, "rows", walked)
+    monkeypatch.setattr(plan, "_MOST_CHUNKS", most)
+    chunks = split(None, Listed(table.name, True, estimate, 0), table, 1_000)
+    last = total - sum(steps[: len(chunks) - 1])
+    assert max([*steps, last]) <= 2 * total // most
+    assert len(chunks) <= most

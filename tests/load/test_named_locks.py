@@ -8,9 +8,13 @@ from typing import Any
 import MySQLdb
 import pytest
 
+from support.scripted_connection import ScriptedConnection, first_match
 from support.waiting import wait_until
 from unshard.load import creation
+from unshard.load.counters import raise_counter
 from unshard.load.creation import each, named_lock
+from unshard.load.deferred_keys import DEFERRED_BYTES, DeferredKeys
+from unshard.model.table import TableName
 from unshard.mysql.connection import rows, session
 from unshard.retry import given_up_by
 from unshard.testing.mariadb_server import MariadbServer
@@ -79,3 +83,34 @@ def test_sessions_of_one_who_is_stopped_give_up_too(target_server: MariadbServer
         rows(holder, "SELECT GET_LOCK(%s, 0)", (NAME,))
         with pytest.raises(MySQLdb.OperationalError, match="waits for"):
             each(target_server.connection, work, [NAME], 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MySQLdb.OperationalError(
+            1105, "Percona-XtraDB-Cluster prohibits use of GET_LOCK with pxc_strict_mode = ENFORCING"
+        ),
+        MySQLdb.NotSupportedError(
+            1235, "This version of MariaDB doesn't yet support 'GET_LOCK in cluster (WSREP_ON=ON)'"
+        ),
+    ],
+    ids=["PXC", "Galera"],
+)
+def test_a_cluster_without_named_locks_is_loaded_without_them(error: MySQLdb.Error) -> None:
+    """Its tables keep their keys while they are loaded, for nothing keeps the sources apart that would drop them."""
+    table = TableName("shop", "orders")
+
+    def answer(statement: str) -> list[tuple[Any, ...]]:
+        if "GET_LOCK" in statement:
+            raise error
+        return first_match(
+            statement,
+            {"SHOW CREATE TABLE": lambda: [("orders", "CREATE TABLE `orders` (\n  `id` int,\n  KEY `k` (`id`)\n)")]},
+        )
+
+    connection = ScriptedConnection(answer)
+    raise_counter(connection, table, 7)
+    assert connection.statements[-1] == "ALTER TABLE `shop`.`orders` AUTO_INCREMENT = 7"
+    DeferredKeys("meta", "t", "s1").defer(connection, table, DEFERRED_BYTES)
+    assert not [one for one in connection.statements if "DROP KEY" in one or "RELEASE_LOCK" in one]

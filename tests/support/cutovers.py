@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from support.numbers import numbers
 from support.task_runs import TaskFiles
 from unshard.cli.compare_subject import CompareWish, task_subject
+from unshard.compare.counters import raise_target_counters
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings
 from unshard.compare.places import SourceWatch
 from unshard.compare.result import ComparisonOutcome
@@ -72,7 +73,7 @@ class Trial:
 
         def compare(path: Path) -> ComparisonOutcome:
             self.before()
-            settings = CompareSettings(patience_seconds=30, chunk_rows=20, state=path)
+            settings = CompareSettings(patience_seconds=30, chunk_rows=20, state=path, rests=True)
             found = subject.compare(settings, self.spark, print, self.stop)
             self.after()
             return found
@@ -85,5 +86,31 @@ class Trial:
             if "step 3" in line:
                 self.at_rest()
 
-        steps = Cutover(self.watches, self.settings, self.file, self.record(), compare, agreed, tell, self.stop.is_set)
-        return steps.run()
+        def counters() -> Sequence[str]:
+            return raise_target_counters(subject.plan())
+
+        ends = (self.watches, self.settings, self.file, self.record())
+        return Cutover(*ends, compare, counters, agreed, tell, self.stop.is_set).run()
+
+
+def cut_over(
+    files: TaskFiles,
+    compare: Callable[[Path], None],
+    tell: Callable[[str], None] = lambda line: None,
+    *,
+    read_only: bool = False,
+) -> CutoverProof | None:
+    """A cut-over without Spark, whose comparison does only what `compare` does; the file of its ranges stays."""
+    subject = task_subject(load_files(files.task_path, files.source_paths), CompareWish())
+    watches = [SourceWatch(side, subject.target, subject.meta) for side in subject.sides]
+
+    def compared(ranges: Path) -> ComparisonOutcome:
+        compare(ranges)
+        return ComparisonOutcome(())
+
+    settings = CutoverSettings(read_only, wait_seconds=60, rest_seconds=1)
+    file = files.folder / f"unshard-cutover-{files.name}.state.json"
+    target = f"{subject.target.host}:{subject.target.port}"
+    record = CutoverRecord.load(file, files.name, target)
+    ends = (watches, settings, file, record)
+    return Cutover(*ends, compared, tuple, lambda names: True, tell, lambda: False).run()

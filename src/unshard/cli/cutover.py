@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -13,6 +14,7 @@ import typer
 
 from unshard.cli.compare import CANNOT_TELL, signals, spark_session
 from unshard.cli.compare_subject import CompareSubject, CompareWish, task_subject
+from unshard.compare.counters import raise_target_counters
 from unshard.compare.cutover import Cutover, CutoverProof, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.cutover_report import NextCommands, report_files, report_form, report_lines, write_report
 from unshard.compare.places import SourceWatch
@@ -21,6 +23,8 @@ from unshard.compare.run import CompareSettings
 from unshard.config.files import load_files
 from unshard.errors import UnshardError, told_together
 from unshard.log import LogSettings, configure
+from unshard.mysql.connection import session
+from unshard.source.read_only import read_only_settings, statements_to_lift, told_read_only
 from unshard.spark.address import check_java
 
 
@@ -82,7 +86,10 @@ def _cut_over(task: Path, sources: Sequence[Path], wish: CutoverWish) -> int:
         def agreed(names: Sequence[str]) -> bool:
             return wish.ask(f"Has everybody stopped to write to {', '.join(names)}?")
 
-        steps = Cutover(watches, wish.settings, file, record, compare, agreed, tell, stop.is_set)
+        def counters() -> Sequence[str]:
+            return raise_target_counters(subject.plan())
+
+        steps = Cutover(watches, wish.settings, file, record, compare, counters, agreed, tell, stop.is_set)
         try:
             proof = steps.run()
         except UnshardError:
@@ -104,7 +111,7 @@ def _refuse_one_file_for_two(prefix: Path, others: Mapping[Path, str]) -> None:
 
 
 def _with_state(settings: CompareSettings, ranges: Path) -> CompareSettings:
-    return replace(settings, state=ranges)
+    return replace(settings, state=ranges, rests=True)
 
 
 def _show(proof: CutoverProof, subject: CompareSubject, commands: NextCommands, prefix: Path, wish: CutoverWish) -> int:
@@ -127,11 +134,24 @@ def _tell_of_read_only(record: CutoverRecord, again: str, tell: Callable[[str], 
 def _go_back(watches: Sequence[SourceWatch], record: CutoverRecord, file: Path) -> int:
     if not file.exists():
         typer.echo(
-            f"nothing to do: there is no {file}. A cut-over that was begun with --state has its own file: name it"
+            f"nothing to do: there is no {file} in {Path.cwd()}. A cut-over that was begun in another folder, or with"
+            " --state, has its own file: go there, or name it"
         )
+        for watch in watches:
+            _tell_of_hand(watch)
         return 0
     done = go_back(watches, record)
     file.unlink(missing_ok=True)
     for line in done or ["nothing to do: this cut-over has made no source read-only"]:
         typer.echo(line)
+    for source, settings in sorted(record.read_only.items()):
+        for line in told_read_only(source, settings):
+            typer.echo(line, err=True)
     return 0
+
+
+def _tell_of_hand(watch: SourceWatch) -> None:
+    """Print how a source that is read-only now can be written to again; nothing where it can't be asked."""
+    with suppress(UnshardError), session(watch.side.endpoint, "source") as connection:
+        if by_hand := statements_to_lift(read_only_settings(connection)):
+            typer.echo(f"{watch.side.source}: is read-only; by hand: {'; '.join(by_hand)}")

@@ -15,8 +15,10 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `lock_patience` | the bounded wait for tables that somebody has locked |
 | `source_load` | the load on the sources, and the rests that limit it |
 | `progress_file` | the progress file, from which an interrupted comparison resumes |
+| `target_state` | the state of the target's tables, by which a comparison that resumes knows them again |
 | `executor` | the Spark tasks: a range compared, single rows looked at again |
 | `places` | the ends of the sources' binlogs, and the task's checkpoint in the target |
+| `moments` | the positions of a source at one moment, and whether it rested between two |
 | `chase` | the repeated comparison of keys that differ, until each is decided |
 | `last_change` | the last change of a row in the relay log |
 | `result` | the result: differences by key, a verdict for each table and for all |
@@ -27,4 +29,5 @@ Modules of this folder run on the driver, those of `executor` in Spark tasks.
 | `repair_steps` | the order in which rows are repaired, so that no unique value stands in the way |
 | `repair_transaction` | one transaction of a repair on the target, and its receipt |
 | `cutover` | `unshard cutover`: the steps to the end of a migration |
+| `counters` | the target's AUTO_INCREMENT counters, raised to those of the sources |
 """

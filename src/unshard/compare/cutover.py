@@ -4,9 +4,11 @@
 |---|---|
 | catch up | the target has all that the sources had a moment ago |
 | writers | the user says that nobody writes to the sources any more, or they are read-only |
-| rest | the sources' binlogs have not grown for some seconds, and no XA transaction is prepared: the ends are known |
-| arrive | the checkpoint of each source is at its end position |
-| compare | all rows are equal, the binlogs are still at the end positions, and no XA transaction is prepared |
+| rest | the sources' binlogs got nothing of the task's for some seconds, and no XA transaction is prepared |
+| arrive | the checkpoint of each source is at its end position; the target's counters are raised (`compare.counters`) |
+| compare | all rows are equal, the binlogs got nothing of the task's since, and no XA transaction is prepared |
+
+New binlog files, and rows of tables that the task does not take, are nothing of the task's: the ends move on with them.
 
 The state that outlasts the process is in a file (`CutoverRecord`). It has the values of `read_only` in the sources,
 written before they are changed. It also has the end positions, so that an interrupted comparison resumes after its last
@@ -32,7 +34,7 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows, session
 from unshard.mysql.flavour import current_location, identify
 from unshard.source.prepared_transactions import prepared_xids
-from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore
+from unshard.source.read_only import read_only_settings, set_read_only, statements_to_restore, told_read_only
 
 VERSION = 1
 SHORT_LAG_SECONDS = 40.0
@@ -119,7 +121,8 @@ def _unusable(path: Path, fault: str) -> CompareError:
 class CutoverProof:
     """The result of a cut-over: the comparison, and the ends of the sources' binlogs while it was made.
 
-    `unasked` has the sources whose account may not ask for prepared XA transactions.
+    `unasked` has the sources whose account may not ask for prepared XA transactions. `counters` tells of the target's
+    AUTO_INCREMENT counters that were raised, or could not be.
     """
 
     task: str
@@ -128,6 +131,7 @@ class CutoverProof:
     read_only: Mapping[str, Mapping[str, str]]
     outcome: ComparisonOutcome
     unasked: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,8 @@ class CutoverSettings:
 class Cutover:
     """One cut-over; `run` takes it through its steps. `compare` compares all rows, with its progress in the given file.
 
-    `agreed` is asked whether nobody writes to these sources any more.
+    `raise_counters` raises the target's AUTO_INCREMENT counters and tells of it. `agreed` is asked whether nobody
+    writes to these sources any more.
     """
 
     watches: Sequence[SourceWatch]
@@ -154,6 +159,7 @@ class Cutover:
     file: Path
     record: CutoverRecord
     compare: Callable[[Path], ComparisonOutcome]
+    raise_counters: Callable[[], Sequence[str]]
     agreed: Callable[[Sequence[str]], bool]
     tell: Callable[[str], None]
     stopped: Callable[[], bool]
@@ -179,7 +185,8 @@ class Cutover:
         self.tell(f"step 3 of 5: looking whether the sources rest, for {self.settings.rest_seconds:g} s")
         ends = self._rest()
         if ends != self.record.ends:
-            self.ranges.unlink(missing_ok=True)  # what was compared before that is not what there is now
+            if not self._are_of_one_state(self.record.ends, ends):
+                self.ranges.unlink(missing_ok=True)  # what was compared before that is not what there is now
             reach("cutover-ends-before")
             self._keep(replace(self.record, ends=ends))
             reach("cutover-ends-after")
@@ -187,11 +194,13 @@ class Cutover:
         self._wait({source: end.place for source, end in ends.items()}, self.settings.wait_seconds)
         if self.stopped():
             return None
+        counters = tuple(self.raise_counters())  # before the comparison, which knows an altered table as another one
         self.tell("step 5 of 5: comparing all rows")
         outcome = self.compare(self.ranges)
-        self._check_still(ends)
+        ends = self._still(ends)
         unasked = tuple(sorted(self._unasked))
-        return CutoverProof(self.record.task, self.record.target, ends, self.record.read_only, outcome, unasked)
+        record = self.record
+        return CutoverProof(record.task, record.target, ends, record.read_only, outcome, unasked, counters)
 
     def _catch_up(self) -> None:
         """Wait until the task lags by less than SHORT_LAG_SECONDS."""
@@ -225,6 +234,8 @@ class Cutover:
         with session(watch.side.endpoint, "source") as connection:
             if source not in self.record.read_only:
                 before = read_only_settings(connection)
+                for line in told_read_only(source, before):
+                    self.tell(line)
                 self._keep(replace(self.record, read_only={**self.record.read_only, source: before}))
             reach("cutover-read-only-before")
             try:
@@ -248,17 +259,32 @@ class Cutover:
         deadline = time.monotonic() + self.settings.rest_seconds
         while time.monotonic() < deadline and not self.stopped():
             time.sleep(_LOOK_SECONDS)
-            self._check_still(ends)
+            ends = self._still(ends)
         return ends
 
-    def _check_still(self, ends: Mapping[str, CutoverEnd]) -> None:
+    def _still(self, ends: Mapping[str, CutoverEnd]) -> dict[str, CutoverEnd]:
+        """Return the ends as they are now. Only new files, and rows that the task does not take, may have moved them.
+
+        Raises CompareError COMPARE-015, COMPARE-025.
+        """
         self._check_prepared()  # before the positions: a commit in between moves them
-        for source, place in newest_places(self.watches).items():
-            end = ends[source].place
-            if place is None or place != end:
-                after = str(place.position) if place is not None else "nowhere"
-                values = {"before": str(end.position), "after": after}
+        found = dict(ends)
+        places = newest_places(self.watches)
+        for watch in self.watches:
+            source = watch.side.source
+            if places[source] == ends[source].place:
+                continue
+            found[source] = end_of(watch)
+            if not _is_one_state(watch, ends[source], found[source]):
+                values = {"before": ends[source].position, "after": found[source].position}
                 raise CompareError("COMPARE-015", Where(source), values=values)
+        return found
+
+    def _are_of_one_state(self, before: Mapping[str, CutoverEnd], after: Mapping[str, CutoverEnd]) -> bool:
+        """Return whether the sources had the same rows at both ends, as far as the task takes them."""
+        return before.keys() == after.keys() and all(
+            _is_one_state(watch, before[watch.side.source], after[watch.side.source]) for watch in self.watches
+        )
 
     def _check_prepared(self) -> None:
         """Raise CompareError COMPARE-025 where an XA transaction is prepared: anybody may commit it later."""
@@ -272,6 +298,13 @@ class Cutover:
                 shown = ", ".join(xids[:_MOST_XIDS])
                 more = f" and {len(xids) - _MOST_XIDS} more" if len(xids) > _MOST_XIDS else ""
                 raise CompareError("COMPARE-025", Where(source), values={"xids": f"{shown}{more}"})
+
+
+def _is_one_state(watch: SourceWatch, before: CutoverEnd, after: CutoverEnd) -> bool:
+    """Return whether the source had the same rows at both ends: by the GTID sets, else by the events between."""
+    if before.server == after.server and before.gtid and before.gtid == after.gtid:
+        return True
+    return watch.unchanged(before.place, after.place)
 
 
 def end_of(watch: SourceWatch) -> CutoverEnd:

@@ -16,7 +16,7 @@ from unshard.compare.result import CompareVerdict
 from unshard.compare.sides import SourceSide
 from unshard.crash_point import reach
 from unshard.errors import CompareError, Where
-from unshard.source.read_only import statements_to_restore
+from unshard.source.read_only import statements_to_restore, told_read_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,9 @@ def report_lines(proof: CutoverProof, sides: Sequence[SourceSide], commands: Nex
 
 
 def _notes(proof: CutoverProof) -> Iterator[str]:
+    yield from proof.counters
+    for source, settings in sorted(proof.read_only.items()):
+        yield from told_read_only(source, settings)
     for source in proof.unasked:
         yield (
             f"{source}: its account may not ask for prepared XA transactions (XA_RECOVER_ADMIN), and one that is"

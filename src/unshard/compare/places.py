@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import MySQLdb
 
@@ -17,6 +18,7 @@ from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import identify, status_statement
+from unshard.source.log_since import is_without_changes
 from unshard.target.checkpoint import load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.upstream import load_upstream
@@ -31,6 +33,15 @@ class LogPlace:
 
     server: str
     position: Position
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON form, which `from_dict` reads."""
+        return {"server": self.server, "position": str(self.position)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, str]) -> LogPlace:
+        """Read the form of `to_dict`."""
+        return cls(form["server"], Position.parse(form["position"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,25 @@ class SourceWatch:
         if server is None or checkpoint is None:
             return None
         return LogPlace(server, (checkpoint.held or checkpoint.location).position)
+
+    def unchanged(self, before: LogPlace | None, after: LogPlace | None) -> bool:
+        """Return whether the source's binlog has nothing of the task's between two places.
+
+        New binlog files and rows of tables that the task does not take are nothing. False where the events between
+        can't be read. Raises SourceError where the source is out of reach.
+        """
+        if before is None or after is None or before.server != after.server:
+            return False
+        try:
+            return before == after or asked_again(partial(self._without_changes, before.position, after.position))
+        except UnshardError as error:
+            if error.retryable:
+                raise
+            return False
+
+    def _without_changes(self, before: Position, after: Position) -> bool:
+        with session(self.side.endpoint, "source") as connection:
+            return is_without_changes(connection, before, after, self.side.takes)
 
     def has_passed(self, place: LogPlace | None) -> bool:
         """Return whether the target has all up to there; True for a source that is not followed."""

@@ -9,22 +9,28 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.executor.counted import CountOrder, count_ranges
 from unshard.compare.executor.rows import LOCKED
 from unshard.compare.lock_patience import LockPatience
+from unshard.compare.moments import SourceMoment
 from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, WayOfTable
-from unshard.compare.places import LogPlace, SourceWatch
+from unshard.compare.places import SourceWatch
 from unshard.compare.plan import ComparisonPlan
-from unshard.compare.progress_file import ProgressFile, fingerprint_of
-from unshard.compare.result import CompareVerdict, ComparisonOutcome, SourcePlace, TableOutcome
+from unshard.compare.progress_file import EarlierChunk, ProgressFile, fingerprint_of
+from unshard.compare.result import CompareVerdict, ComparisonOutcome, TableOutcome
 from unshard.compare.source_load import DEFAULT_PERCENT, LIMITED_SECONDS, SourceLoad
 from unshard.compare.tables import ComparedTable
+from unshard.compare.target_state import target_states
 from unshard.errors import CompareError, UnshardError, Where, disclose
 
 TELL_SECONDS = 5.0
 WAVES_A_SLOT = 2
+_COUNTED = 32
+"""Ranges of an earlier process that one Spark task counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ class CompareSettings:
 
     `hold_seconds`: how long the sources' tables may be locked, so that all is compared at one position; 0: not at all.
     `chunk_rows`: the size of the ranges; 0: it follows the time that ranges take. `limit`: the differences of a table
-    that are kept with their rows.
+    that are kept with their rows. `rests`: nobody writes to the sources, so the log of different positions is read to
+    see that it has nothing of the task's.
     """
 
     sample: int = 100
@@ -49,6 +56,7 @@ class CompareSettings:
     state: Path | None = None
     hold_seconds: float = 0.0
     source_load: int = DEFAULT_PERCENT
+    rests: bool = False
 
 
 @dataclass(slots=True)
@@ -90,9 +98,9 @@ class TableComparison:
                 outcome = outcomes.setdefault(str(fault.table), TableOutcome(fault.table))
                 outcome.errors.append(fault.error)
                 outcome.structure_differs |= fault.different
-        begun = {watch.side.source: _Places.of(watch, errors) for watch in self.watches}
-        fingerprint = fingerprint_of(tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
-        with ProgressFile(self.settings.state, fingerprint) as progress:
+        now = {watch.side.source: SourceMoment.of(watch, errors) for watch in self.watches}
+        with self._progress_file(tables, now) as progress:
+            self._recount(progress, now)
             seconds = LIMITED_SECONDS if self._load.limited else SECONDS
             most = self.slots * WAVES_A_SLOT
             cutter = TableCutter(tables, self.settings.chunk_rows, self.settings.sample, most, seconds, self.run)
@@ -103,15 +111,62 @@ class TableComparison:
             self._chase(errors)
             if self._whole and all(one.outcome.complete for one in self._chased.values()):
                 progress.remove()
-            resumed = bool(progress.earlier)
-        ended = {watch.side.source: _Places.of(watch, errors) for watch in self.watches}
-        if not resumed:
-            self._check_counts(begun, ended)
-        places = tuple(begun[source].until(source, its) for source, its in ended.items())
+            begun = _moments(progress.begun)
+        ended = {watch.side.source: SourceMoment.of(watch, errors) for watch in self.watches}
+        self._check_counts(begun, ended)
+        places = tuple(begun.get(source, now[source]).until(source, its) for source, its in ended.items())
         seconds = time.monotonic() - self._begun
         ordered = tuple(outcomes[name] for name in sorted(outcomes))
         notes = (*self.plan.notes, *self._unlike_expressions())
         return ComparisonOutcome(ordered, tuple(errors), places, notes, self.settings.sample, seconds)
+
+    def _progress_file(self, tables: Sequence[ComparedTable], now: Mapping[str, SourceMoment]) -> ProgressFile:
+        """Return the file of the progress. Raises TargetError."""
+        file = self.settings.state
+        fingerprint = fingerprint_of(tables, sample=self.settings.sample, rows=self.settings.chunk_rows)
+        states = target_states(tables, self.watches) if file is not None else {}
+        return ProgressFile(file, fingerprint, {source: moment.to_dict() for source, moment in now.items()}, states)
+
+    def _recount(self, progress: ProgressFile, now: Mapping[str, SourceMoment]) -> None:
+        """Leave out the earlier ranges of tables whose rows in the target have changed since they were compared.
+
+        The rows of these ranges are counted, where nobody has written to the sources since.
+        """
+        begun = _moments(progress.begun)
+        rested = self._rested(begun, now)
+        ranges: dict[str, list[EarlierChunk]] = {}
+        for one in progress.earlier:
+            if rested.issuperset(shard.source for shard in self._chased[one.table].table.shards):
+                ranges.setdefault(one.table, []).append(one)
+        parts = [
+            (table, its[at : at + _COUNTED]) for table, its in ranges.items() for at in range(0, len(its), _COUNTED)
+        ]
+        changed = set()
+        for at in range(0, len(parts), self.slots):
+            wave = parts[at : at + self.slots]
+            if self.stop.is_set():
+                return
+            orders = [CountOrder(self._chased[name].table, tuple(one.part for one in its)) for name, its in wave]
+            outcomes = self.run([pickle.dumps(order) for order in orders], count_ranges)
+            for (name, its), outcome in zip(wave, outcomes, strict=True):
+                try:
+                    counts = disclose(outcome)
+                except UnshardError:  # its comparison tells of it
+                    counts = []
+                if counts != [one.finding.target_rows for one in its]:
+                    changed.add(name)
+        if changed:
+            progress.leave_out(changed)
+        if progress.outdated:
+            names = ", ".join(sorted(progress.outdated))
+            self.tell(f"changed in the target since ranges of them were compared, so compared from the begin: {names}")
+
+    def _rested(self, begun: Mapping[str, SourceMoment], ended: Mapping[str, SourceMoment]) -> frozenset[str]:
+        """Return the sources to which, as to the target by the task, nothing was written between the moments."""
+        watches = {watch.side.source: watch for watch in self.watches}
+        known = {one: watch for one, watch in watches.items() if one in begun}
+        reads = self.settings.rests
+        return frozenset(one for one, its in known.items() if begun[one].rested(its, ended, reads_log=reads))
 
     def _unlike_expressions(self) -> Iterator[str]:
         """Yield the tables with rows that differ only in columns that both ends compute."""
@@ -252,13 +307,13 @@ class TableComparison:
         share = f"{min(100 * self._rows // total, 99)} % of about {total:,}" if total else "of an unknown number of"
         self.tell(f"{self._rows:,} rows compared, {share} rows; {rate:,.0f} rows/s, about {left:,.0f} s left")
 
-    def _check_counts(self, begun: Mapping[str, _Places], ended: Mapping[str, _Places]) -> None:
+    def _check_counts(self, begun: Mapping[str, SourceMoment], ended: Mapping[str, SourceMoment]) -> None:
         """Look whether both sides of each table have as many rows, where nothing was written meanwhile.
 
         After a copy with a condition (`where`) the target may have more: rows that the copy left out and that changed
         later.
         """
-        rested = {watch.side.source for watch in self.watches if begun[watch.side.source].rested(watch, ended)}
+        rested = self._rested(begun, ended)
         for one in self._chased.values():
             outcome = one.outcome
             counts = {"source_rows": outcome.source_rows - outcome.left_out, "target_rows": outcome.target_rows}
@@ -272,33 +327,5 @@ class TableComparison:
                 outcome.errors.append(CompareError("COMPARE-023", Where(table=str(outcome.name)), values=counts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """The end of a source's binlog, and the target's checkpoint in it, at one moment."""
-
-    newest: LogPlace | None
-    applied: LogPlace | None
-
-    @classmethod
-    def of(cls, watch: SourceWatch, errors: list[UnshardError]) -> _Places:
-        return cls(_place(watch.newest, errors), _place(watch.applied, errors))
-
-    def until(self, source: str, end: _Places) -> SourcePlace:
-        """Return the source's positions from this moment to the end."""
-        places = (self.newest, end.newest, end.applied)
-        return SourcePlace(source, *(str(place.position) if place is not None else "" for place in places))
-
-    def rested(self, watch: SourceWatch, ended: Mapping[str, _Places]) -> bool:
-        """Return whether neither the source nor, by the task, the target was written to from this moment to the end."""
-        end = ended[watch.side.source].newest
-        return end is not None and self.newest == end and (not watch.followed or self.applied == end)
-
-
-def _place(ask: Callable[[], LogPlace | None], errors: list[UnshardError]) -> LogPlace | None:
-    """Return a place; None where the source can't be asked, which is added to the errors of the whole comparison."""
-    try:
-        return ask()
-    except UnshardError as error:
-        if not any(str(known) == str(error) for known in errors):
-            errors.append(error)
-        return None
+def _moments(form: Mapping[str, Any]) -> dict[str, SourceMoment]:
+    return {source: SourceMoment.from_dict(moment) for source, moment in form.items()}

@@ -161,12 +161,13 @@ def _snapshot_tables(
     wait: str = "",
 ) -> tuple[Record, ...]:
     tables, location, same = _open_snapshot(plain, bulks, names, wait, exact)
+    # before the first row: `plain` may have idled for too long afterwards
+    counters = {table.name: next_counter(plain, table.name) for table in tables if not table.is_absent}
     records, parts = [], parts_folder(work.directory, work.run)
     for table in tables:
         if table.is_absent:
             records.append(Record(table, location, ()))
             continue
-        counter = next_counter(plain, table.name)
         # asked of a session that has the table's metadata lock: another one would queue behind a DDL that waits for it
         ranges = key_ranges(bulks[0], table, RANGES_A_READER * same) if same > 1 else [""]
         if len(ranges) > 1:
@@ -174,7 +175,7 @@ def _snapshot_tables(
         else:
             batches = read_rows(bulks[0], table, (work.where,), raw=raw_names(table, work.limits.format))
             files = write_files(parts, table, batches, work.limits)
-        records.append(Record(table, location, named(table, files, work.limits), counter))
+        records.append(Record(table, location, named(table, files, work.limits), counters[table.name]))
     return tuple(records)
 
 

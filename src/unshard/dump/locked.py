@@ -6,22 +6,26 @@ The steps of a locked dump, in which `wait` is the barrier of all tasks:
     all: start a snapshot, touch each of their tables, read those that are not transactional
     task 0: read the location    all: wait
     task 0: unlock               all: read their chunks
+
+A task that fails before a barrier leaves a mark in the run's folder. The others end behind that barrier without reading
+rows, with an empty share; the failed one tells why.
 """
 
 from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import MySQLdb
 
 from unshard.dump.lock_free import has_snapshots, reader, touch
-from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
+from unshard.dump.metadata import DumpedFile, failure_mark, location_form, location_from, parts_folder
 from unshard.dump.plan import Resolved, TableChunk, fits
 from unshard.dump.read import read_rows
 from unshard.dump.true_defaults import with_true_defaults
@@ -31,8 +35,9 @@ from unshard.model.position import Location
 from unshard.model.table import Table, TableName, name_form, name_of
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.failures import ends_connection
-from unshard.mysql.structure import NO_SUCH_TABLE, read_table
+from unshard.mysql.structure import NO_SUCH_TABLE, SYSTEM_SCHEMAS, read_table
 from unshard.source.snapshot import ask, list_names, locate, next_counter, start_snapshot
+from unshard.transform.source_rules import TableSelection
 
 LOCK_IDLE_SECONDS = 60
 """The longest time that writers wait for a dump whose machine died, or whose network broke without notice."""
@@ -46,8 +51,9 @@ Result = TypeVar("Result")
 class ChunkWork:
     """The chunks that one Spark task dumps, and the tables whose structure it reads (`tables`).
 
-    `all_tables` are those of the dump. `index` numbers the tasks; task 0 takes the lock. `run` names the run's folder
-    in `directory`. `where` is a condition on the rows, "" for none; `wait` is the barrier.
+    `all_tables` are those of the dump, which `selection` has selected. `index` numbers the tasks; task 0 takes the
+    lock. `run` names the run's folder in `directory`. `where` is a condition on the rows, "" for none; `wait` is the
+    barrier.
     """
 
     index: int
@@ -58,9 +64,15 @@ class ChunkWork:
     chunks: tuple[TableChunk, ...]
     tables: tuple[TableName, ...]
     all_tables: tuple[TableName, ...]
+    selection: TableSelection
     where: str
     limits: FileLimits
     wait: Callable[[], None]
+
+    @property
+    def failed(self) -> Path:
+        """The file that tells that a task of the run has failed."""
+        return failure_mark(self.directory, self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ class Share:
     """The result of one task of a dump under a lock.
 
     `tables` are structures, each with its next AUTO_INCREMENT value, without tables that did not exist under the lock.
-    `location` and `listed` (the source's tables under the lock) come from task 0.
+    `location` and `listed` (the selected tables of the source under the lock) come from task 0.
     """
 
     files: tuple[ChunkFiles, ...]
@@ -130,21 +142,31 @@ def dump_unlocked(payload: bytes) -> bytes:
 def _dump_locked(work: ChunkWork) -> Share:
     """Run the steps. Each task passes the barrier twice, even if it has failed: else the others would wait for ever."""
     passed = 0
+    own = True
 
-    def wait() -> None:
-        nonlocal passed
+    def wait() -> bool:
+        nonlocal passed, own
         passed += 1
+        own = False  # a barrier that fails ends the stage, which Spark runs again
         work.wait()
+        own = True
+        return not work.failed.exists()
 
     try:
         with ExitStack() as open_connections:
             return _steps(work, open_connections, wait)
+    except BaseException:
+        if own:
+            with suppress(OSError):
+                work.failed.touch()
+        raise
     finally:
         while passed < 2:
             wait()
 
 
-def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share:
+def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], bool]) -> Share:
+    """Return the task's share; an empty one where `wait` tells that another task has failed."""
     plain = stack.enter_context(reader(work.endpoint, text=True))
     bulk = stack.enter_context(reader(work.endpoint, text=False))
     lock = None
@@ -152,29 +174,40 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
         holder = stack.enter_context(reader(work.endpoint, text=True))
         _lock(holder, work)
         lock = stack.enter_context(_signs_of_life(holder))
-    wait()
+    if not wait():
+        return Share((), ())
     start_snapshot(bulk)
     there = {name for name in sorted({c.table for c in work.chunks}.union(work.tables)) if touch(bulk, name)}
     chunks = [chunk for chunk in work.chunks if chunk.table in there]
-    structures = _Structures(plain, bulk)
+    structures = _Structures(lambda: nullcontext(plain), bulk)
     files = [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if not chunk.transactional]
     location: Location | None = None
     listed: tuple[TableName, ...] = ()
     if lock is not None:
-        location, listed = lock(locate), lock(list_names)
-    wait()
+        location, listed = lock(locate), _selected(lock(list_names), work.selection)
+        if made := set(listed).difference(work.all_tables):
+            raise DumpError("DUMP-001", Where(table=", ".join(map(str, sorted(made)))))
+    if not wait():
+        return Share((), ())
     if lock is not None:
         lock(lambda holder: ask(holder, "UNLOCK TABLES"))
+    for name in there:  # all before the first row: `plain` may have idled for too long afterwards
+        structures.of(name)
     files += [_dump_chunk(work, bulk, structures, chunk) for chunk in chunks if chunk.transactional]
-    tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables if name in there)
+    tables = tuple(structures.with_counter(name) for name in work.tables if name in there)
     return Share(tuple(files), tables, location, listed)
 
 
+def _selected(names: Iterable[TableName], selection: TableSelection) -> tuple[TableName, ...]:
+    takes = selection.takes()
+    return tuple(name for name in names if name.schema.lower() not in SYSTEM_SCHEMAS and takes(name))
+
+
 def _dump_unlocked(work: ChunkWork) -> Share:
-    with reader(work.endpoint, text=True) as plain, reader(work.endpoint, text=False) as bulk:
-        structures = _Structures(plain, bulk)
+    with reader(work.endpoint, text=False) as bulk:
+        structures = _Structures(partial(reader, work.endpoint, text=True), bulk)
         files = [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks]
-        tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables)
+        tables = tuple(map(structures.with_counter, work.tables))
     return Share(tuple(files), tables)
 
 
@@ -224,19 +257,27 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
 
 class _Structures:
-    """The structures of tables, each of which is read once in a task; `bulk` is the connection that reads rows."""
+    """The structures and counters of tables, each of which is read once in a task; `bulk` is what reads rows.
 
-    def __init__(self, connection: Any, bulk: Any) -> None:
-        self._connection, self._bulk = connection, bulk
-        self._known: dict[TableName, Table] = {}
+    `plain` opens the connection that they are read from, for each table: it would idle while rows are read.
+    """
+
+    def __init__(self, plain: Callable[[], AbstractContextManager[Any]], bulk: Any) -> None:
+        self._plain, self._bulk = plain, bulk
+        self._known: dict[TableName, tuple[Table, int | None]] = {}
 
     def of(self, name: TableName) -> Table:
         """Return the structure as the server has it. Raises DumpError DUMP-001 when the table does not exist."""
+        return self.with_counter(name)[0]
+
+    def with_counter(self, name: TableName) -> tuple[Table, int | None]:
+        """Return the structure, and the next AUTO_INCREMENT value as it was then. Raises as `of`."""
         if name not in self._known:
-            table = read_table(self._connection, name)
-            if table is None:
-                raise DumpError("DUMP-001", Where(table=str(name)))
-            self._known[name] = with_true_defaults(self._bulk, table)
+            with self._plain() as connection:
+                table = read_table(connection, name)
+                if table is None:
+                    raise DumpError("DUMP-001", Where(table=str(name)))
+                self._known[name] = with_true_defaults(self._bulk, table), next_counter(connection, name)
         return self._known[name]
 
 

@@ -229,6 +229,11 @@ def parts_folder(directory: Path, run: str) -> Path:
     return run_folder(directory, run) / "parts"
 
 
+def failure_mark(directory: Path, run: str) -> Path:
+    """Return the file that tells the tasks of a dump under a lock that one of them has failed."""
+    return run_folder(directory, run) / "failed"
+
+
 def _record_path(directory: Path, run: str, table: TableName) -> Path:
     return run_folder(directory, run) / f"{stem(table)}.json"
 

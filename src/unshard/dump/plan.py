@@ -17,6 +17,9 @@ Item = TypeVar("Item")
 
 TRANSACTIONAL = "innodb"
 _MOST_CHUNKS = 10_000
+_WIDER = 2
+"""Ranges of a large table are by that much wider than `_MOST_CHUNKS` takes, as it may have more rows than estimated."""
+
 _LARGE = 32 << 20
 _SNAPSHOT_BYTES = 4 << 20
 _SNAPSHOT_TABLES = 32
@@ -173,7 +176,9 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
     if len(key) == 1 and key[0].type in _INTEGERS:
         bounds = _even_bounds(connection, listed, key[0], rows_per_chunk)
     else:
-        bounds = _counted_bounds(connection, listed.name, key, rows_per_chunk)
+        bounds = _counted_bounds(
+            connection, listed.name, key, max(rows_per_chunk, _WIDER * listed.rows // _MOST_CHUNKS)
+        )
     lowers: list[tuple[str, ...] | None] = [None, *bounds]
     uppers: list[tuple[str, ...] | None] = [*bounds, None]
     return [

@@ -25,6 +25,7 @@ from unshard.dump.metadata import (
     FinishedFiles,
     Record,
     drop_record,
+    failure_mark,
     finish,
     parts_folder,
     read_dump,
@@ -45,7 +46,7 @@ from unshard.model.position import Location
 from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import READ_SECONDS, Endpoint, rows, session
-from unshard.mysql.structure import SYSTEM_SCHEMAS, cascading_families, read_table, table_names
+from unshard.mysql.structure import cascading_families, read_table, table_names
 from unshard.retry import ATTEMPTS, retrying
 from unshard.run_tasks import RunTasks
 from unshard.source.snapshot import locate
@@ -310,6 +311,7 @@ class DumpUnit:
             outcomes = self._run_tasks(payloads, dump_unlocked)
             header = replace(header, end=retrying(self._newest))
         else:
+            failure_mark(self._directory, header.run).unlink(missing_ok=True)
             outcomes = self._run_tasks(payloads, dump_locked, barrier=True)
         try:
             found = [Share.from_dict(disclose(outcome)) for outcome in outcomes]
@@ -339,7 +341,8 @@ class DumpUnit:
     def _chunk_works(
         self, header: DumpHeader, chunks: Sequence[TableChunk], rows: dict[TableName, int]
     ) -> list[ChunkWork]:
-        limits = self._settings.limits
+        most = 2 * self._settings.limits.rows  # a range may hold more rows than was estimated
+        limits = replace(self._settings.limits, rows=most, first_rows=0)
         counts = Counter(chunk.table for chunk in chunks)
         weights = [rows[chunk.table] // counts[chunk.table] for chunk in chunks]
         tasks = min(self._settings.threads, self._slots)
@@ -353,10 +356,9 @@ class DumpUnit:
                 chunks=tuple(share),
                 tables=tuple(chunk.table for chunk in share if chunk.number == 0),
                 all_tables=header.tables,
+                selection=self._selection,
                 where=self._settings.where,
-                limits=replace(
-                    limits, rows=2 * limits.rows, first_rows=0
-                ),  # a range may hold more rows than was estimated
+                limits=limits,
                 wait=self._barrier_wait,
             )
             for index, share in enumerate(shares(chunks, weights, tasks))
@@ -364,9 +366,7 @@ class DumpUnit:
 
     def _located(self, header: DumpHeader, first: Share) -> DumpHeader:
         """Return the header with the location under the lock. Raises DumpError DUMP-001 if the tables were others."""
-        under_lock = {n for n in first.listed if n.schema.lower() not in SYSTEM_SCHEMAS and self._allows(n)}
-        changed = under_lock.symmetric_difference(header.tables)
-        if changed or first.location is None:
+        if (changed := set(first.listed).symmetric_difference(header.tables)) or first.location is None:
             raise DumpError("DUMP-001", Where(table=", ".join(map(str, sorted(changed)))))
         return replace(header, begin=first.location)
 

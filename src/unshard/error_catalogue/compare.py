@@ -66,8 +66,9 @@ COMPARE: dict[str, CatalogueEntry] = {
     ),
     "COMPARE-015": CatalogueEntry(
         "the source is still written to: its binlog went from {before} to {after}",
-        "find the writer (`SHOW PROCESSLIST`, and the new events by `unshard binlog show`) and stop it, or give"
-        " --read-only; then run the same command again",
+        "find the writer (`SHOW PROCESSLIST`, and the new events by `SHOW BINLOG EVENTS` on the source) and stop it, or"
+        " give --read-only; then run the same command again. Rows of tables that the task does not take, and new binlog"
+        " files, do not count as writes",
     ),
     "COMPARE-016": CatalogueEntry(
         "the target has not come to {place} of the source's binlog within {seconds:.0f} s",

@@ -134,4 +134,9 @@ LOAD: dict[str, CatalogueEntry] = {
         " `mydumpers:`. If not, set it to `--escape-backslash=true` there, once you know why the file has such a text."
         f" Then {ANEW}: files that are loaded may have altered texts",
     ),
+    "LOAD-040": CatalogueEntry(
+        "there is no room to unpack {file}: {folder} has {free} MiB left",
+        "make room there, or name a folder with room by TMPDIR in the environment of the Spark executors, then resume"
+        " the task: it goes on where it was. A dump with smaller files (`-F 256MiB`), or uncompressed ones, needs less",
+    ),
 }

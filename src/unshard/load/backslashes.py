@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 
 from unshard.errors import LoadError, Where
+from unshard.load.file_text import Bytes
 from unshard.load.sql_dump import COMMENT
 
 _BODY = rb"(?:[^'\"\\\0\n\r\x1a]++|\\[0nrZ'\"\\\x80-\xff])*+"
@@ -32,7 +33,7 @@ _BY_BACKSLASHES = "by backslashes, as dumpling and mydumper do it"
 _BY_QUOTES = "as `--escape-backslash=false` in the task's file says"
 
 
-def escaped(data: bytes, escape_backslash: bool | None, where: Where) -> bytes:
+def escaped(data: Bytes, escape_backslash: bool | None, where: Where) -> Bytes:
     """Return an SQL file's bytes with backslashes that begin escapes, whatever the file's own form is.
 
     `escape_backslash`: the file's form, True if its backslashes begin escapes. None: nobody has said it; the tools'
@@ -40,7 +41,7 @@ def escaped(data: bytes, escape_backslash: bool | None, where: Where) -> bytes:
 
     Raises LoadError LOAD-029 for a text that contradicts the form. A file that ends inside a text is returned.
     """
-    if escape_backslash or b"\\" not in data:
+    if escape_backslash or data.find(b"\\") < 0:
         return data
     if escape_backslash is None:
         _check(data, _ESCAPED, _ESCAPED_BODY, _BY_BACKSLASHES, where)
@@ -49,7 +50,7 @@ def escaped(data: bytes, escape_backslash: bool | None, where: Where) -> bytes:
     return _PLAIN_TEXT.sub(lambda found: found[0].replace(b"\\", b"\\\\") if found[1] else found[0], data)
 
 
-def _check(data: bytes, form: re.Pattern[bytes], body: re.Pattern[bytes], name: str, where: Where) -> None:
+def _check(data: Bytes, form: re.Pattern[bytes], body: re.Pattern[bytes], name: str, where: Where) -> None:
     position = 0
     while found := form.match(data, position):
         position = found.end()

@@ -221,6 +221,12 @@ class LoadTables:
         found = rows(connection, asked, (self.source, any_source)) if self.exist(connection) else []
         return str(found[0][0]) if found else ""
 
+    def attempt(self, connection: Any) -> tuple[str, ...]:
+        """Return what tells this copy of the source from another one: the dump, the epoch, when rows came last."""
+        asked = "SELECT MAX(dump), MAX(epoch), UNIX_TIMESTAMP(MAX(update_time))"
+        (found,) = rows(connection, f"{asked} FROM {self.chunk} WHERE source = %s", (self.source,))
+        return tuple(map(str, found))
+
     def states(self, connection: Any) -> dict[str, FileState]:
         """Return the state of every file of the source, by name."""
         found = rows(

@@ -34,6 +34,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
 from unshard.mysql.defaults import column_lines
+from unshard.mysql.failures import lacks_user_locks
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import given_up
@@ -197,22 +198,37 @@ def _definition(name: TableName, create_sql: str) -> TableDefinition:
 
 
 @contextmanager
-def named_lock(connection: Any, name: str) -> Iterator[None]:
+def named_lock(connection: Any, name: str) -> Iterator[bool]:
     """Hold a named lock: sources of one target run the block one after the other.
 
-    Waits as long as another session has the lock. Raises MySQLdb.Error, also once the thread has to give up
-    (`retry.given_up`).
+    Waits as long as another session has the lock. Yields False where the server has no such locks (a Galera cluster):
+    the block then runs without it. Two sources that change one table at the same moment may let each other fail, and
+    are started again. Raises MySQLdb.Error, also once the thread has to give up (`retry.given_up`).
     """
-    while rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS)) != [(1,)]:
-        why = f"waits for another session of the target, which has the lock {name}"
-        logger("load").warning("another source changes the same table", why=why, sampled=True)
-        if given_up():
-            raise MySQLdb.OperationalError(_KILLED_QUERY, why)
+    held = _locked(connection, name)
     try:
-        yield
+        yield held
     finally:
-        with suppress(MySQLdb.Error):  # a lost connection has lost its lock too
-            rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
+        if held:
+            with suppress(MySQLdb.Error):  # a lost connection has lost its lock too
+                rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
+
+
+def _locked(connection: Any, name: str) -> bool:
+    """Get the lock. Return False where the server has none."""
+    try:
+        while rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS)) != [(1,)]:
+            why = f"waits for another session of the target, which has the lock {name}"
+            logger("load").warning("another source changes the same table", why=why, sampled=True)
+            if given_up():
+                raise MySQLdb.OperationalError(_KILLED_QUERY, why)
+    except MySQLdb.Error as error:
+        if not lacks_user_locks(error):
+            raise
+        why = "the target has no GET_LOCK; two sources that change one table at the same moment may fail"
+        logger("load").warning("goes on without a lock", why=why, error=str(error), sampled=True)
+        return False
+    return True
 
 
 def each(

@@ -104,11 +104,14 @@ class DeferredKeys:
         """Drop the secondary keys of an empty table that the task has just created, once they are recorded.
 
         `size`: the bytes of the files that are loaded into it. A small table keeps its keys. A table that has a row by
-        now keeps them too: another source may have loaded all of its rows into it, and would not add them.
+        now keeps them too: another source may have loaded all of its rows into it, and would not add them. So does one
+        of a server without named locks.
         """
         if size < DEFERRED_BYTES:
             return
-        with self._alone(connection, table):
+        with self._alone(connection, table) as alone:
+            if not alone:
+                return
             keys = keys_of(rows(connection, f"SHOW CREATE TABLE {table.quoted}")[0][1])
             if not keys or rows(connection, f"SELECT 1 FROM {table.quoted} LIMIT 1"):
                 return
@@ -191,7 +194,7 @@ class DeferredKeys:
                     raise LoadError("LOAD-027", Where(self.source, str(table)), cause, {"keys": names}) from error
                 shared = ", LOCK=SHARED" if error.args[0] == _LOG_FULL else shared
 
-    def _alone(self, connection: Any, table: TableName) -> AbstractContextManager[None]:
+    def _alone(self, connection: Any, table: TableName) -> AbstractContextManager[bool]:
         """Hold the table's lock: its keys are recorded and dropped, or added, by one session at a time."""
         name = f"unshard:keys:{table}"
         mark = f":{zlib.crc32(name.encode('utf-8', 'surrogatepass')):08x}"

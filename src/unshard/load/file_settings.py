@@ -17,6 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unshard.load.file_text import Bytes
+
 _SET = re.compile(rb"(?:/\*!\d*\s*)?SET\s+(.*?)(?:\*/)?\s*;\Z", re.DOTALL | re.IGNORECASE)
 _NAMES = re.compile(rb"(?:NAMES|CHARACTER\s+SET)\b", re.IGNORECASE)
 _BINARY = re.compile(rb"(?:NAMES|CHARACTER\s+SET)\s+['\"]?BINARY\b", re.IGNORECASE)
@@ -45,7 +47,7 @@ def is_setting(sql: bytes) -> bool:
     return _SET.match(sql) is not None
 
 
-def file_settings(sets: Sequence[bytes], data: bytes, first: int) -> FileSettings:
+def file_settings(sets: Sequence[bytes], data: Bytes, first: int) -> FileSettings:
     """Return what the SET statements of a file, and its rows from the offset `first` on, say of its values.
 
     Only character set and time zone are kept, which change the meaning of values; the load sets all others.

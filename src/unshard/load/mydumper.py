@@ -5,7 +5,6 @@ They are read from `metadata`, the schema files and the file names.
 
 from __future__ import annotations
 
-import gzip
 import re
 from hashlib import blake2s
 from pathlib import Path
@@ -16,6 +15,7 @@ from unshard.errors import LoadError, Where
 from unshard.load.contents import Contents, DataFile, SourceTable
 from unshard.load.create_statements import created_name, without_counter
 from unshard.load.file_settings import is_setting
+from unshard.load.file_text import open_text
 from unshard.load.sql_dump import statements
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
@@ -78,17 +78,6 @@ def _stem(name: str) -> str:
     return name.removesuffix(".gz").removesuffix(".sql")
 
 
-def read_text(path: Path) -> bytes:
-    """Return a file's bytes, decompressed. Raises LoadError LOAD-002 for a damaged archive."""
-    if path.suffix != ".gz":
-        return path.read_bytes()
-    try:
-        return gzip.decompress(path.read_bytes())
-    except (EOFError, OSError) as error:
-        fault = "the compressed data is not whole"
-        raise LoadError("LOAD-002", Where(file=str(path)), cause=str(error), values={"fault": fault}) from error
-
-
 def _locations(directory: Path) -> DumpResult:
     path = directory / "metadata"
     if not path.exists():
@@ -120,7 +109,7 @@ def _databases(stems: dict[str, Path]) -> dict[str, str]:
 def _create_statement(path: Path) -> str:
     """Return the CREATE statement of a schema file."""
     where = Where(file=str(path))
-    found = [text.sql for text in statements(read_text(path), 0, where) if not is_setting(text.sql)]
+    found = [text.sql for text in statements(open_text(path), 0, where) if not is_setting(text.sql)]
     creates = [sql for sql in found if re.match(rb"\s*CREATE\s", sql, re.IGNORECASE)]
     if len(creates) != 1:
         raise LoadError("LOAD-001", where, values={"fault": f"{path.name} has {len(creates)} CREATE statements"})

@@ -17,7 +17,7 @@ from unshard.kernels.literals import render
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.load.backslashes import escaped
 from unshard.load.file_settings import FileSettings, file_settings, is_setting
-from unshard.load.mydumper import read_text
+from unshard.load.file_text import Bytes, open_text
 from unshard.load.sql_dump import Rewriter, statements
 from unshard.model.table import Table
 from unshard.mysql.types import arrow_type, as_written
@@ -165,19 +165,19 @@ def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL file in memory, with the meaning of its values and the offset of its first INSERT."""
+    """The text of an SQL file, with the meaning of its values and the offset of its first INSERT."""
 
-    data: bytes
+    data: Bytes
     settings: FileSettings
     first: int
 
 
 def open_sql(path: Path, where: Where, escape_backslash: bool | None = True) -> SqlText:
-    """Read an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row, LOAD-029.
+    """Open an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row, LOAD-029, LOAD-040.
 
     `escape_backslash`: as `load.backslashes.escaped`.
     """
-    data = escaped(read_text(path), escape_backslash, where)
+    data = escaped(open_text(path), escape_backslash, where)
     sets: list[bytes] = []
     first = 0
     for text in statements(data, 0, where):

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
+from unshard.load.file_text import Bytes
 from unshard.model.table import TableName, quote_name
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping
 from unshard.transform.extract import Constant
@@ -48,7 +49,7 @@ class Text:
     end: int
 
 
-def statements(data: bytes, start: int, where: Where) -> Iterator[Text]:
+def statements(data: Bytes, start: int, where: Where) -> Iterator[Text]:
     """Yield the statements from `start` (a statement's boundary) on; comments between them are dropped.
 
     Raises LoadError LOAD-002 where the text ends inside a statement.

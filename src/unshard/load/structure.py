@@ -22,7 +22,6 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.altered_values import passed_through, target_kind, times
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.source.snapshot import next_counter
 from unshard.target.filled import FilledTables
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, Extracted, constants, with_constants
@@ -377,21 +376,3 @@ def _create(connection: Any, statement: str, what: str, where: Where) -> bool:
         cause = f"{error.args[0]}: {error.args[1]}"
         raise LoadError("LOAD-011", where, cause, {"what": what, "statement": statement}) from error
     return not any(number in _THERE for _, number, _ in rows(connection, "SHOW WARNINGS"))
-
-
-def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
-    """Raise each target's AUTO_INCREMENT counter to the largest of its sources, never lower than it is. Idempotent.
-
-    A named lock keeps the sources of one target from setting it back between reading and writing.
-    """
-    wanted: dict[TableName, int] = {}
-    for table in contents.tables:
-        if table.counter:
-            target = route(table.name)
-            wanted[target] = max(wanted.get(target, 0), table.counter)
-    for target, counter in wanted.items():
-        if (next_counter(connection, target) or 0) >= counter:
-            continue
-        with named_lock(connection, f"unshard:{target}"[:64]):
-            if (next_counter(connection, target) or 0) < counter:
-                rows(connection, f"ALTER TABLE {target.quoted} AUTO_INCREMENT = {counter}")

@@ -19,11 +19,12 @@ from unshard.dump.plan import shares
 from unshard.errors import LoadError, UnshardError, Where, disclose
 from unshard.load.checkpoint import FINISHED, RUNNING, FileState, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
+from unshard.load.counters import raise_counters
 from unshard.load.creation import Route, creation_for
 from unshard.load.deferred_keys import DeferredKeys
 from unshard.load.mydumper import read_foreign
 from unshard.load.seen_states import SeenStates, rows_in_all, rows_of, table_progress
-from unshard.load.structure import LoadRules, Way, prepare, raise_counters
+from unshard.load.structure import LoadRules, Way, prepare
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.unlike_keys import unlike_keys
 from unshard.load.write import SESSION, OnDuplicate

@@ -7,6 +7,7 @@
 | `exact_positions` | confirmation of the positions that snapshots report |
 | `upstream` | the newest location of a binlog |
 | `position_at` | the first transaction at or after a point in time |
+| `log_since` | whether a part of the binlog has anything for a task |
 | `local_time` | the conversion of a source's local times to UTC |
 | `system_zone` | the time zone of a server's host |
 | `replica_protocol` | the messages of the replica protocol |

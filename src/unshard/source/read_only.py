@@ -18,6 +18,7 @@ from unshard.mysql.connection import Endpoint, connect, rows, server_error
 _NAMES = ("read_only", "super_read_only")
 _WAIT_SECONDS = 30
 _ON = frozenset({"1", "ON"})
+_OFF = frozenset({"0", "OFF"})
 
 
 def read_only_settings(connection: Any) -> dict[str, str]:
@@ -47,6 +48,20 @@ def statements_to_restore(settings: Mapping[str, str]) -> Iterator[str]:
     for name in reversed(_NAMES):  # read_only can't be off while super_read_only is on
         if name in settings and settings[name] not in _ON:
             yield f"SET GLOBAL {name} = {settings[name]}"
+
+
+def statements_to_lift(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the statements that let a source take writes which has these values; none where it takes them."""
+    return tuple(f"SET GLOBAL {name} = OFF" for name in reversed(_NAMES) if settings.get(name, "OFF") not in _OFF)
+
+
+def told_read_only(source: str, settings: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line about a source that had these values before a cut-over and refused writes."""
+    if by_hand := statements_to_lift(settings):
+        yield (
+            f"{source}: was read-only before this cut-over, so --back leaves it so. If a cut-over from another folder,"
+            f" or with another --state, has made it so, run --back there, or by hand: {'; '.join(by_hand)}"
+        )
 
 
 _LOCK_WAIT_SECONDS = 5

@@ -3,6 +3,7 @@
 | module | contents |
 |---|---|
 | `chunk` | one range of a table, compared by checksums and then by rows |
+| `counted` | the target's rows counted in ranges that an earlier process has compared |
 | `changed` | the first comparison of keys that batches have changed |
 | `look` | a further look at single rows, by key |
 | `keys` | keys as SQL conditions, and the keys that the target takes for one |
