@@ -287,7 +287,8 @@ class MergedTable(MergedRecord):
             if there is None or (request.barrier and is_computed(column)):
                 continue
             if name in state.dropped:
-                owners = sorted(str(one) for one, other in self.shards.items() if name in other.names)
+                everyone = (*self.shards.items(), *self.absent.items())
+                owners = sorted(str(one) for one, other in everyone if name in other.names)
                 owners = owners or ["a statement that was left out"]
                 return (
                     f"rows of this shard may have other values in column {name} of the target, for the shard has"
