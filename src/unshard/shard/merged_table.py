@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.schema.definition import TableDefinition
+from unshard.shard.forced import as_it_is, keys_left
 from unshard.shard.join import IncompatibleError, fill_of, is_computed, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
@@ -89,13 +90,54 @@ class MergedTable(MergedRecord):
             raise _not_forced(shard, self.target)
         forced = replace(request, forced=True)
         if skip:
-            left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
-            forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
+            forced = replace(self._fitted(shard, self._left_out(shard, forced)), barrier="")
         made = replace(self, shards={**self.shards, shard: replace(state, request=forced)})
         wait = made.evaluate().waits.get(shard)
         if not forced.barrier and wait is not None and wait.kind is not WaitKind.BUSY:
             raise _not_forced(shard, self.target)
         return made
+
+    def may_leave_out(self, shard: ShardId) -> bool:
+        """Return whether the shard's own statement, which waits until the target is free, may be left out before it.
+
+        Not one for all shards, and not one that a human has decided about already.
+        """
+        state = self.shards.get(shard)
+        request = state.request if state is not None else None
+        if request is None or request.forced or self.runs(shard):
+            return False
+        return not self._is_at_barrier(request)
+
+    def skipped(self, change: MergedChange, there: TableDefinition | None) -> tuple[MergedTable, MergedChange]:
+        """Return the record and the change where a human leaves out the statement of a shard that may run now.
+
+        Nothing is run for it. So the target keeps what the statement drops, and lacks what it adds or widens, unless a
+        human has changed that: `there` is the table that the target really has, None where that is not known. What rows
+        of the shard need is brought by the next change.
+        """
+        assert self.after is not None
+        shards = dict(self.shards)
+        for shard in change.shards:
+            if shard in shards and (request := shards[shard].request) is not None:
+                shards[shard] = replace(shards[shard], request=self._left_out(shard, request, there))
+        columns = [as_it_is(column, self.after, there) for column in change.after.columns]
+        keys = keys_left(self.after, change.after, there)
+        after = replace(change.after, columns=tuple(column for column in columns if column is not None), keys=keys)
+        lacking = names_of(change.after) - names_of(after)
+        return replace(self, shards=shards), replace(change, after=after, rules=_left(change.rules, lacking))
+
+    def _left_out(
+        self, shard: ShardId, request: StructureRequest, there: TableDefinition | None = None
+    ) -> StructureRequest:
+        """Return the request of a statement that a human leaves out: it drops no column and changes no plain key.
+
+        `there` is as in `skipped`.
+        """
+        state = self.shards[shard]
+        known = names_of(there or self.after) if self.after is not None else frozenset()
+        left = (names_of(state.structure) - request.names) & known
+        after = replace(request.after, keys=keys_left(state.structure, request.after, there))
+        return replace(request, after=after, kept=request.kept | left)
 
     def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
         """Return whether the request may be in force where a human accepts other values in old rows."""
