@@ -137,11 +137,10 @@ class MergedRuns:
         if shard is None or shard.old_rows is OldRows.SAME or not store.on_target(lambda c: has_rows(c, target)):
             return None
         several, tidb = shard.old_rows is OldRows.OF_ONE_RUN, store.on_target(is_tidb)
-        state = step.group.tables[table]
-        fill, after = item_fill(table, state, self.groups.structure, several=several, tidb=tidb)
+        fill, after = item_fill(step.group, table, self.groups.structure, several=several, tidb=tidb)
         if fill is None:
             return None
-        item = state.sequence.items[0]
+        item = step.group.tables[table].sequence.items[0]
         operator = operator_in([item], store.operators())
         if operator is not None:
             store.used = {operator.number: "no values are brought from the source"}

@@ -321,10 +321,10 @@ class MergedChanges:
         target, store, several = merged.target, self.store, len(merged.shards) > 1
         if not store.on_target(lambda c: has_rows(c, target)):
             return
-        states, tidb = self.groups.keeper.group(target).tables, store.on_target(is_tidb)
+        group, tidb = self.groups.keeper.group(target), store.on_target(is_tidb)
         for name, item in items.items():
             counted = numbered_by(intent, target, item, store, several=several)
-            fill, after = item_fill(name, states[name], self.groups.structure, several=several, tidb=tidb)
+            fill, after = item_fill(group, name, self.groups.structure, several=several, tidb=tidb)
             why = NUMBERED if counted else self.backfiller.hindrance(fill, after, store) if fill is not None else ""
             if why:
                 columns = tuple(dict.fromkeys((*counted, *(fill.columns if fill is not None else ()))))
