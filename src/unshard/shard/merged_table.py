@@ -28,6 +28,7 @@ from unshard.shard.merged_parts import (
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
 from unshard.shard.merged_step import converts_unlike, is_met_by
 from unshard.shard.same_ddl import but_for_places, same_but_for_places
+from unshard.shard.shard_structures import ShardStructures
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ class MergedTable(MergedRecord):
 
     def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
         """Return whether the request may be in force where a human accepts other values in old rows."""
-        return not request.barrier or (not request.forced and bool(self._other_values(shard, request)))
+        if not request.barrier or request.forced or self.after is None:
+            return not request.barrier
+        known = ShardStructures(self.shards, self.absent, self.after, self.rules)
+        return bool(self._other_values(shard, request, known))
 
     def at_barrier(self, decision: MergedDecision, after: TableDefinition | None) -> MergedChange:
         """Return the change of a barrier; `after` is the target structure after the statement of all shards.
@@ -173,6 +177,7 @@ class MergedTable(MergedRecord):
         if self.after is None or self.runner is not None:
             why = f"{self.runner.source or 'nobody'} changes the target" if self.runner is not None else ""
             return MergedDecision(waits=dict.fromkeys(asked, Wait(WaitKind.BUSY, why)))
+        known = ShardStructures(self.shards, self.absent, self.after, self.rules)
         at_barrier = tuple(shard for shard, request in asked.items() if self._is_at_barrier(request))
         changes = self._settling()
         waits: dict[ShardId, Wait] = {}
@@ -180,7 +185,7 @@ class MergedTable(MergedRecord):
         for shard, request in asked.items():
             if shard in barred:
                 continue
-            found = self._admitted(shard, request)
+            found = self._admitted(shard, request, known)
             if isinstance(found, MergedChange):
                 changes.append(found)
             else:
@@ -190,14 +195,14 @@ class MergedTable(MergedRecord):
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
-        alone = self._alone(at_barrier)
+        alone = self._alone(at_barrier, known)
         others = tuple(sorted(barred.difference(alone)))
         for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
-            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards)
+            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards, known)
         ready = alone or others
         return MergedDecision(tuple(changes), waits, ready if ready and ready[0] not in waits else ())
 
-    def _alone(self, at_barrier: tuple[ShardId, ...]) -> tuple[ShardId, ...]:
+    def _alone(self, at_barrier: tuple[ShardId, ...], known: ShardStructures) -> tuple[ShardId, ...]:
         """Return the shards of one statement at the barrier that no other shard needs to meet; empty if none is such.
 
         All others have what it leads to (`merged_step.is_met_by`).
@@ -206,8 +211,7 @@ class MergedTable(MergedRecord):
         for shard in at_barrier:
             met.setdefault(but_for_places(self._request(shard).ddls), []).append(shard)
         for shards in met.values():
-            own = frozenset(shards)
-            others = distinct({shard: state for shard, state in self.shards.items() if shard not in own})
+            others = known.without(shards)
             if others and not any(self.shards[shard].fitted for shard in shards):
                 asked = [(self.shards[shard].structure, self._request(shard).after) for shard in shards]
                 changes = {(id(before), id(after)): (before, after) for before, after in asked}.values()
@@ -273,9 +277,9 @@ class MergedTable(MergedRecord):
                 return Wait(WaitKind.STATEMENTS, why)
         return self._unready()
 
-    def _valued(self, at_barrier: tuple[ShardId, ...]) -> dict[ShardId, Wait]:
+    def _valued(self, at_barrier: tuple[ShardId, ...], known: ShardStructures) -> dict[ShardId, Wait]:
         """Return the waits of a barrier that all have met, where old rows would have other values than upstream."""
-        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one)))}
+        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one), known))}
         if not found:
             return {}
         others = Wait(WaitKind.BUSY, f"values in old rows of {_named(list(map(str, found)), ', ')} are decided first")
@@ -300,23 +304,21 @@ class MergedTable(MergedRecord):
         parts += [f"has column {', '.join(has)} already"] if has else []
         return f"{shard} can't meet it: it {' and '.join(parts)}" if parts else ""
 
-    def _admitted(self, shard: ShardId, request: StructureRequest) -> MergedChange | Wait:
+    def _admitted(self, shard: ShardId, request: StructureRequest, known: ShardStructures) -> MergedChange | Wait:
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
         if leaving := sorted((request.names - state.names) & self.leaving.keys()):
             return Wait(WaitKind.BUSY, f"column {leaving[0]} is dropped first")
         try:
-            after, rules = self._target(
-                {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
-            )
+            after, rules = known.joined_with(shard, request.after)
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
-        if other := self._other_values(shard, request):
+        if other := self._other_values(shard, request, known):
             return Wait(WaitKind.VALUES, other)
         return MergedChange((shard,), after, rules)
 
-    def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
+    def _other_values(self, shard: ShardId, request: StructureRequest, known: ShardStructures) -> str:
         """Return why old rows of the shard may have other values than upstream in a column of the target; else "".
 
         What a statement at a barrier computes is no reason, for its source brings that (`MergedShard.old_rows`).
@@ -329,9 +331,7 @@ class MergedTable(MergedRecord):
             if there is None or (request.barrier and is_computed(column)):
                 continue
             if name in state.dropped:
-                everyone = (*self.shards.items(), *self.absent.items())
-                owners = sorted(str(one) for one, other in everyone if name in other.names)
-                owners = owners or ["a statement that was left out"]
+                owners = known.owners(name) or ["a statement that was left out"]
                 return (
                     f"rows of this shard may have other values in column {name} of the target, for the shard has"
                     f" dropped it, or lacked it from the beginning; the target keeps it for {_named(owners, ', ')}"
