@@ -203,3 +203,23 @@ def test_a_source_whose_row_events_lack_columns(rig: ShardRig, monkeypatch: pyte
         assert shards.target.query(f"SELECT COUNT(*) FROM {shards.merged} WHERE YEAR(made) = 2021") == [(4,)]
     finally:
         shards.sources["s2"].run("SET GLOBAL binlog_row_image = FULL")
+
+
+@pytest.mark.scenarios
+@pytest.mark.parametrize("mode", ["optimistic", "pessimistic"])
+def test_a_shard_is_renamed_while_it_waits(mode: str, rig: ShardRig) -> None:
+    """The values of its rows are read under the name that it has by then."""
+    shards = rig.shards(2, keys={"shard-mode": mode})
+    (source, table), *others = shards.shards
+    with rig.run(shards) as run:
+        run.catch_up()
+        alter_at(shards, source, table, MADE, 1_500_000_000)
+        shards.insert(source, table, 5, made="'2021-01-01 01:01:01'")
+        shards.run(source, f"RENAME TABLE {shards.at(table)} TO {shards.at(9)}")
+        shards.run(source, f"UPDATE {shards.at(9)} SET v = 'later' WHERE id = {shards.id(source, table, 1)}")
+        shards.shards[0] = (source, 9)
+        run.catch_up()
+        for number, shard in enumerate(others):
+            alter_at(shards, *shard, MADE, 1_500_000_100 + number)
+        shards.settle(run)
+    assert len(times(shards)) == len(shards.shards) + 1

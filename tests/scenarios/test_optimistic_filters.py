@@ -56,3 +56,30 @@ def test_a_column_whose_drop_an_operator_leaves_out(rig: ShardRig) -> None:
         shards.wait_in_step(run)
         assert columns(shards) == ["id", "v", "n"]
         assert {row["n"] for row in merged_rows(shards).values()} == {3}
+
+
+@pytest.mark.scenarios
+def test_a_column_whose_drop_is_left_out_behind_a_statement_that_waits(rig: ShardRig) -> None:
+    """When its turn comes nothing holds it, and the operator is for this shard all the same."""
+    shards = optimistic(rig, sources=1, row=ROW)
+    first, last = shards.shards
+    old, task = shards.id(*first, 0), str(shards.files().task_path)
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.update(*first, 0, "n = 8")
+        shards.alter(*first, "COMMENT = 'for all'")
+        place = newest(shards.sources["s1"])
+        shards.alter(*first, DROP)
+        wait_until(lambda: shards.items(*first) == 2, "both wait")
+        ctl("binlog", "skip", task, "-s", "s1", "-b", str(place))
+        shards.alter(*last, "COMMENT = 'for all'")
+        shards.wait_in_step(run)
+        shards.alter(*last, DROP)
+        for shard in shards.shards:
+            shards.insert(*shard, 1)
+        shards.wait_in_step(run)
+        wait_until(lambda: shards.id(*last, 1) in merged_rows(shards), "the last row")
+        rows = merged_rows(shards)
+        assert columns(shards) == ["id", "v", "n"]
+        assert rows[old]["n"] == 8
+        assert {rows[shards.id(*shard, 1)]["n"] for shard in shards.shards} == {3}

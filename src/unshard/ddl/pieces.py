@@ -105,6 +105,11 @@ class AlterOperation:
     given: bool = False
     logged: Ddl | None = None
 
+    @property
+    def is_filtered(self) -> bool:
+        """True if the event filter leaves the operation out, or a part of it."""
+        return any(verdict is not None for _, verdict in self.parts)
+
     def noted(self, step: str, why: str) -> AlterOperation:
         """Return the operation with a further note."""
         return replace(self, notes=(*self.notes, OperationNote(step, why)))

@@ -24,8 +24,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unshard.schema.definition import ColumnDefinition, KeyKind, TableDefinition
-from unshard.shard.join import IncompatibleError, fill_of, joined_column, joined_keys, joined_type
+from unshard.schema.definition import ColumnDefinition, KeyDefinition, KeyKind, TableDefinition
+from unshard.shard.join import (
+    IncompatibleError,
+    fill_of,
+    joined_column,
+    joined_keys,
+    joined_type,
+    plain_keys,
+    takes_alike,
+)
 from unshard.shard.merged_parts import names_of
 from unshard.shard.shown_text import has_certain_members
 
@@ -99,3 +107,23 @@ def _with_keys(
                 continue
         kept.append(key)
     return replace(structure, keys=tuple(kept))
+
+
+def as_it_is(
+    column: ColumnDefinition, before: TableDefinition, there: TableDefinition | None
+) -> ColumnDefinition | None:
+    """Return a column as the target has it where nothing is run that makes it of `before`'s; None: it has none."""
+    old, real = before.column(column.name), there.column(column.name) if there is not None else column
+    if old is None:
+        return column if real is not None else None
+    return old if real is not None and takes_alike(old, real) else column
+
+
+def keys_left(
+    before: TableDefinition, after: TableDefinition, there: TableDefinition | None
+) -> tuple[KeyDefinition, ...]:
+    """Return the keys after a statement that is left out. Plain keys are those of before, or as they are `there`."""
+    rest, old, new = (key for key in after.keys if key.kind is not KeyKind.PLAIN), plain_keys(before), plain_keys(after)
+    if there is not None:
+        old = {name: key for name, key in {**old, **new}.items() if there.key(name) is not None}
+    return (*rest, *old.values())

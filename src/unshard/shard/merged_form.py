@@ -1,11 +1,11 @@
 """A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product.
 
-`old_rows`, `fitted`, `kept` and `copied` are missing in records of earlier versions.
+`old_rows`, `fitted`, `kept`, `copied` and `absent` are missing in records of earlier versions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -54,21 +54,23 @@ def to_form(merged: MergedTable) -> Form:
             known[id(table)] = texts.setdefault(structure_text(table, merged.dialect), len(texts))
         return known[id(table)]
 
-    shards = [
-        {
-            "source": shard.source,
-            "table": name_form(shard.table),
-            "structure": number(state.structure),
-            "dropped": sorted(state.dropped),
-            "done": state.done,
-            "old_rows": state.old_rows.value,
-            "fitted": state.fitted,
-            "kept": sorted(state.kept),
-            "copied": [list(ddls) for ddls in state.copied],
-            "request": _request_form(state.request, number(state.request.after)) if state.request else None,
-        }
-        for shard, state in sorted(merged.shards.items())
-    ]
+    def forms(shards: Mapping[ShardId, MergedShard]) -> list[Form]:
+        return [
+            {
+                "source": shard.source,
+                "table": name_form(shard.table),
+                "structure": number(state.structure),
+                "dropped": sorted(state.dropped),
+                "done": state.done,
+                "old_rows": state.old_rows.value,
+                "fitted": state.fitted,
+                "kept": sorted(state.kept),
+                "copied": [list(ddls) for ddls in state.copied],
+                "request": _request_form(state.request, number(state.request.after)) if state.request else None,
+            }
+            for shard, state in sorted(shards.items())
+        ]
+
     seen = {
         source: {
             "version": columns.version,
@@ -81,7 +83,8 @@ def to_form(merged: MergedTable) -> Form:
     runner = merged.runner
     form = {
         "dialect": merged.dialect.value,
-        "shards": shards,
+        "shards": forms(merged.shards),
+        "absent": forms(merged.absent),
         "after": number(merged.after),
         "rules": dict(merged.rules),
         "leaving": dict(merged.leaving),
@@ -112,31 +115,34 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
     def structure(number: int) -> TableDefinition:
         return structure_of(form["structures"][number], dialect)
 
-    shards = {}
-    for one in form["shards"]:
-        asked = one["request"]
-        request = None
-        if asked is not None:
-            request = StructureRequest(
-                asked["id"],
-                structure(asked["after"]),
-                asked["barrier"],
-                tuple(asked["ddls"]),
-                asked["since"],
-                asked["forced"],
-                asked.get("fitted", False),
-                frozenset(asked.get("kept", ())),
+    def shards_of(forms: Iterable[Form]) -> dict[ShardId, MergedShard]:
+        shards = {}
+        for one in forms:
+            asked = one["request"]
+            request = None
+            if asked is not None:
+                request = StructureRequest(
+                    asked["id"],
+                    structure(asked["after"]),
+                    asked["barrier"],
+                    tuple(asked["ddls"]),
+                    asked["since"],
+                    asked["forced"],
+                    asked.get("fitted", False),
+                    frozenset(asked.get("kept", ())),
+                )
+            shards[ShardId(one["source"], name_of(one["table"]))] = MergedShard(
+                structure(one["structure"]),
+                frozenset(one["dropped"]),
+                request,
+                one["done"],
+                old_rows=OldRows(one.get("old_rows", "")),
+                fitted=one.get("fitted", False),
+                kept=frozenset(one.get("kept", ())),
+                copied=tuple(map(tuple, one.get("copied", ()))),
             )
-        shards[ShardId(one["source"], name_of(one["table"]))] = MergedShard(
-            structure(one["structure"]),
-            frozenset(one["dropped"]),
-            request,
-            one["done"],
-            old_rows=OldRows(one.get("old_rows", "")),
-            fitted=one.get("fitted", False),
-            kept=frozenset(one.get("kept", ())),
-            copied=tuple(map(tuple, one.get("copied", ()))),
-        )
+        return shards
+
     seen = {
         source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))
         for source, one in form["seen"].items()
@@ -151,7 +157,7 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
     after = structure(form["after"]) if form["after"] is not None else None
     return MergedTable(
         target,
-        shards,
+        shards_of(form["shards"]),
         after,
         form["rules"],
         form["leaving"],
@@ -160,6 +166,7 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
         runner,
         dialect,
         kept=frozenset(form.get("kept", ())),
+        absent=shards_of(form.get("absent", ())),
     )
 
 

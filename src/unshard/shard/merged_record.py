@@ -9,6 +9,7 @@
 | rule | the value that rows of a shard get in a column which the shard lacks |
 | leaving column | one that no shard has any more; it is dropped when no source writes it any more |
 | kept column | one that a shard has dropped by a statement that was left out of the target; it is never leaving |
+| absent shard | one that exists, and that the task leaves out now; the target keeps all columns of its rows |
 
 `shard.merged_table` decides by the record what is changed next.
 """
@@ -52,6 +53,7 @@ class MergedRecord:
         silent: the sources of the task that have not declared their tables; not stored in the record, but read with it.
         declared: the tables that the remaining sources have declared for this target; read with the record, too.
         kept: the kept columns of the target, in lower case.
+        absent: the absent shards, as they were when they were taken out, without their requests.
     """
 
     target: TableName
@@ -66,6 +68,7 @@ class MergedRecord:
     silent: frozenset[str] = frozenset()
     declared: frozenset[ShardId] = frozenset()
     kept: frozenset[str] = frozenset()
+    absent: Mapping[ShardId, MergedShard] = field(default_factory=dict)
 
     @property
     def sources(self) -> frozenset[str]:
@@ -80,7 +83,7 @@ class MergedRecord:
     @property
     def is_of_one_shard(self) -> bool:
         """True if the target has the rows and the structure of a single table, whose statements are run as they are."""
-        return len(self.shards) == 1 and not self.awaited and self.has_equal_shards
+        return len(self.shards) == 1 and not self.absent and not self.awaited and self.has_equal_shards
 
     @property
     def has_equal_shards(self) -> bool:
@@ -90,9 +93,13 @@ class MergedRecord:
 
     @property
     def is_settled(self) -> bool:
-        """True if all shards have the target structure, and none waits."""
+        """True if all shards have the same structure, and none waits.
+
+        A column that the target has for absent shards alone does not count: rows of no shard are written with it.
+        """
         waits = any(state.request is not None for state in self.shards.values())
-        return not (waits or self.rules or self.leaving or self.runner is not None)
+        had = {name for state in self.shards.values() for name in state.names}
+        return not (waits or self.rules.keys() & had or self.leaving or self.runner is not None)
 
     def runs(self, shard: ShardId) -> bool:
         """Return whether the change that is made now is of this shard's request."""
@@ -102,13 +109,17 @@ class MergedRecord:
         """Add a shard that exists with this structure; `there` are the target's own columns, in lower case.
 
         What the shard's rows have in a column that it lacks and that has had no rule so far is unknown, so the shard
-        counts as one that has dropped it. Raises IncompatibleError where no structure takes its rows and those of the
-        others.
+        counts as one that has dropped it. An absent shard is in the record again as it was when it was taken out.
+        Raises IncompatibleError where no structure takes its rows and those of the others.
         """
         if self.after is None:
             return self._to({shard: MergedShard(structure)}, structure, {})
-        made = self._with_kept(structure)
-        shards = {**self.shards, shard: replace(made, dropped=made.kept)}
+        if shard in self.absent:
+            made, structure = self._back(shard), self.absent[shard].structure
+        else:
+            made = self._with_kept(structure)
+            made = replace(made, dropped=made.kept)
+        shards = {**self.shards, shard: made}
         self._target(shards)
         known = names_of(self.after)
         more = [one for one in structure.columns if one.name.lower() in there and one.name.lower() not in known]
@@ -117,7 +128,7 @@ class MergedRecord:
             unknown = names_of(after) - names_of(state.structure) - self.rules.keys() - self.leaving.keys()
             if unknown and (one == shard or unknown & {column.name.lower() for column in more}):
                 shards[one] = replace(state, dropped=state.dropped | unknown)
-        return self._to(shards, after, self.rules)
+        return self._present(shard)._to(shards, after, self.rules)
 
     def joined(self, shard: ShardId, structure: TableDefinition) -> Self:
         """Add a shard whose copy has this structure; the target gets the join before any of its rows. May be repeated.
@@ -127,7 +138,7 @@ class MergedRecord:
         if self.after is None:
             return self._to({**self.shards, shard: MergedShard(structure)}, structure, {})
         shards = {**self.shards, shard: self._with_kept(structure)}
-        return self._to(shards, *self._target(shards))
+        return self._present(shard)._to(shards, *self._target(shards))
 
     def with_copied(self, shard: ShardId, ddls: Sequence[str]) -> Self:
         """Record that the shard's copy had a DDL which others may meet; not where all copies had it."""
@@ -147,10 +158,11 @@ class MergedRecord:
             return self._to({shard: MergedShard(structure)}, structure, {})
         if not fits:
             structure, is_fitted = self._joining(shard, structure)
-            return self._to({**self.shards, shard: MergedShard(structure, fitted=is_fitted)}, self.after, self.rules)
+            shards = {**self.shards, shard: MergedShard(structure, fitted=is_fitted)}
+            return self._present(shard)._to(shards, self.after, self.rules)
         shards = {**self.shards, shard: self._with_kept(structure)}
         _, rules = self._target(shards)
-        return self._to(shards, self.after, rules)
+        return self._present(shard)._to(shards, self.after, rules)
 
     def like(self, shard: ShardId, model: ShardId) -> Self:
         """Add a shard that is a new table, made like another shard of its source: it waits with the same request.
@@ -158,14 +170,14 @@ class MergedRecord:
         It has no rows, so it has dropped none of the columns it lacks.
         """
         state = replace(self.shards[model], dropped=frozenset())
-        made = replace(self, shards={**self.shards, shard: state})
+        made = replace(self._present(shard), shards={**self.shards, shard: state})
         if self.runner is None or not self.runs(model):
             return made
         change = replace(self.runner.change, shards=(*self.runner.change.shards, shard))
         return replace(made, runner=replace(self.runner, change=change))
 
     def without(self, shard: ShardId) -> Self:
-        """Take out a shard that was dropped, or whose source has left the task. Columns only it had are leaving."""
+        """Take out a shard that was dropped. Columns that only it had are leaving."""
         if shard not in self.shards:
             return self
         shards = _still_to_be_met({one: state for one, state in self.shards.items() if one != shard})
@@ -173,6 +185,13 @@ class MergedRecord:
         if not shards or self.after is None:
             return replace(self, shards=shards, seen=seen)
         return replace(self, seen=seen)._to(shards, self.after, self.rules)
+
+    def leave(self, shard: ShardId) -> Self:
+        """Take out a shard that still exists, and that the task leaves out from now on: it becomes an absent one."""
+        if shard not in self.shards:
+            return self
+        absent = {**self.absent, shard: replace(self.shards[shard], request=None)}
+        return replace(self, absent=absent).without(shard)
 
     def ask(
         self,
@@ -257,14 +276,17 @@ class MergedRecord:
             return self
         return replace(self, runner=replace(self.runner, source="") if self.runner.begun is not None else None)
 
-    def take_out(self, source: str, begun: Form | None = None) -> Self:
-        """Take the source out of the task. `begun`: the intent of this target's change that it has open."""
+    def take_out(self, source: str, begun: Form | None = None, *, forget: bool = False) -> Self:
+        """Take the source out of the task. `begun`: the intent of this target's change that it has open.
+
+        `forget`: its tables are no shards of this record any more, rather than absent ones.
+        """
         left = self
         if self.runner is not None and self.runner.source == source:
             left = replace(self, runner=replace(self.runner, source="", begun=begun) if begun is not None else None)
         for shard in [one for one in self.shards if one.source == source]:
-            left = left.without(shard)
-        return left
+            left = left.without(shard) if forget else left.leave(shard)
+        return left if left.shards or not forget else replace(left, absent={})
 
     def done(self, change: MergedChange) -> Self:
         """Record that the target has the change."""
@@ -275,12 +297,13 @@ class MergedRecord:
                 behind = self._behind(shard, request.after, request.id, request.kept)
                 shards[shard] = replace(behind, old_rows=change.old_rows, fitted=request.fitted)
                 met.add(request.ddls)
-        there = names_of(change.after)
-        for shard, state in shards.items():
-            state = state.without_copied(met) if state.copied and met else state
-            shards[shard] = replace(state, dropped=state.dropped & there, kept=state.kept & there)
+        there, absent = names_of(change.after), dict(self.absent)
+        for states in (shards, absent):
+            for shard, state in states.items():
+                state = state.without_copied(met) if state.copied and met else state
+                states[shard] = replace(state, dropped=state.dropped & there, kept=state.kept & there)
         leaving = {name: since for name, since in self.leaving.items() if name not in change.dropped}
-        return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
+        return replace(self, absent=absent, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
 
     def _fitted(self, shard: ShardId, request: StructureRequest) -> StructureRequest:
         """Return the request with the structure that joins with the other shards'."""
@@ -304,6 +327,17 @@ class MergedRecord:
         more = [column for column in self.after.columns if column.name.lower() in lacking]
         return MergedShard(replace(structure, columns=(*structure.columns, *more)), kept=lacking)
 
+    def _back(self, shard: ShardId) -> MergedShard:
+        """Return an absent shard as it is in the record again; one that was fitted fits what the target is now."""
+        was = self.absent[shard]
+        structure = self._joining(shard, was.structure)[0] if was.fitted else was.structure
+        made = self._with_kept(structure)
+        kept, dropped = was.kept | made.kept, was.dropped | made.kept
+        return replace(was, structure=made.structure, kept=kept, dropped=dropped)
+
+    def _present(self, shard: ShardId) -> Self:
+        return replace(self, absent={one: state for one, state in self.absent.items() if one != shard})
+
     def _behind(self, shard: ShardId, structure: TableDefinition, done: str, kept: frozenset[str]) -> MergedShard:
         state = self.shards[shard]
         gone = (state.names | state.dropped) - (names_of(structure) - kept)
@@ -315,15 +349,23 @@ class MergedRecord:
 
     def _to(self, shards: Mapping[ShardId, MergedShard], after: TableDefinition, rules: Mapping[str, str]) -> Self:
         """Return the record with this target structure; the leaving columns and the version follow from it."""
-        had = {name for state in shards.values() for name in names_of(state.structure)}
-        kept = self.kept.union(*(state.kept for state in shards.values())) & names_of(after)
-        kept = kept.difference(frozenset.intersection(*(state.names for state in shards.values())) if shards else ())
+        absent = {one: _unknown(state, after, rules) for one, state in self.absent.items()}
+        states = (*shards.values(), *absent.values())
+        had = {name for state in states for name in names_of(state.structure)}
+        kept = self.kept.union(*(state.kept for state in states)) & names_of(after)
+        kept = kept.difference(frozenset.intersection(*(state.names for state in states)) if states else ())
         gone = names_of(after) - had - kept
         leaving = {name: self.leaving.get(name, self.version + 1) for name in gone}
         same_columns = self.after is not None and columns_of(after) == columns_of(self.after)
         moved = not (same_columns and dict(rules) == dict(self.rules) and leaving == dict(self.leaving))
         version = self.version + 1 if moved else self.version
-        return replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version, kept=kept)
+        made = replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version, kept=kept)
+        return replace(made, absent=absent)
+
+
+def _unknown(state: MergedShard, after: TableDefinition, rules: Mapping[str, str]) -> MergedShard:
+    """Return an absent shard, with what its rows may have other values in than the rule that comes again later."""
+    return replace(state, dropped=state.dropped | (names_of(after) - names_of(state.structure) - rules.keys()))
 
 
 def _still_to_be_met(shards: Mapping[ShardId, MergedShard]) -> dict[ShardId, MergedShard]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.schema.definition import TableDefinition
+from unshard.shard.forced import as_it_is, keys_left
 from unshard.shard.join import IncompatibleError, fill_of, is_computed, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
@@ -27,6 +28,7 @@ from unshard.shard.merged_parts import (
 from unshard.shard.merged_record import MergedRecord, columns_of, distinct
 from unshard.shard.merged_step import converts_unlike, is_met_by
 from unshard.shard.same_ddl import but_for_places, same_but_for_places
+from unshard.shard.shard_structures import ShardStructures
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +91,61 @@ class MergedTable(MergedRecord):
             raise _not_forced(shard, self.target)
         forced = replace(request, forced=True)
         if skip:
-            left = (names_of(state.structure) - request.names) & names_of(self.after) if self.after else frozenset()
-            forced = replace(self._fitted(shard, replace(forced, kept=request.kept | left)), barrier="")
+            forced = replace(self._fitted(shard, self._left_out(shard, forced)), barrier="")
         made = replace(self, shards={**self.shards, shard: replace(state, request=forced)})
         wait = made.evaluate().waits.get(shard)
         if not forced.barrier and wait is not None and wait.kind is not WaitKind.BUSY:
             raise _not_forced(shard, self.target)
         return made
 
+    def may_leave_out(self, shard: ShardId) -> bool:
+        """Return whether the shard's own statement, which waits until the target is free, may be left out before it.
+
+        Not one for all shards, and not one that a human has decided about already.
+        """
+        state = self.shards.get(shard)
+        request = state.request if state is not None else None
+        if request is None or request.forced or self.runs(shard):
+            return False
+        return not self._is_at_barrier(request)
+
+    def skipped(self, change: MergedChange, there: TableDefinition | None) -> tuple[MergedTable, MergedChange]:
+        """Return the record and the change where a human leaves out the statement of a shard that may run now.
+
+        Nothing is run for it. So the target keeps what the statement drops, and lacks what it adds or widens, unless a
+        human has changed that: `there` is the table that the target really has, None where that is not known. What rows
+        of the shard need is brought by the next change.
+        """
+        assert self.after is not None
+        shards = dict(self.shards)
+        for shard in change.shards:
+            if shard in shards and (request := shards[shard].request) is not None:
+                shards[shard] = replace(shards[shard], request=self._left_out(shard, request, there))
+        columns = [as_it_is(column, self.after, there) for column in change.after.columns]
+        keys = keys_left(self.after, change.after, there)
+        after = replace(change.after, columns=tuple(column for column in columns if column is not None), keys=keys)
+        lacking = names_of(change.after) - names_of(after)
+        return replace(self, shards=shards), replace(change, after=after, rules=_left(change.rules, lacking))
+
+    def _left_out(
+        self, shard: ShardId, request: StructureRequest, there: TableDefinition | None = None
+    ) -> StructureRequest:
+        """Return the request of a statement that a human leaves out: it drops no column and changes no plain key.
+
+        `there` is as in `skipped`.
+        """
+        state = self.shards[shard]
+        known = names_of(there or self.after) if self.after is not None else frozenset()
+        left = (names_of(state.structure) - request.names) & known
+        after = replace(request.after, keys=keys_left(state.structure, request.after, there))
+        return replace(request, after=after, kept=request.kept | left)
+
     def _takes_values(self, shard: ShardId, request: StructureRequest) -> bool:
         """Return whether the request may be in force where a human accepts other values in old rows."""
-        return not request.barrier or (not request.forced and bool(self._other_values(shard, request)))
+        if not request.barrier or request.forced or self.after is None:
+            return not request.barrier
+        known = ShardStructures(self.shards, self.absent, self.after, self.rules)
+        return bool(self._other_values(shard, request, known))
 
     def at_barrier(self, decision: MergedDecision, after: TableDefinition | None) -> MergedChange:
         """Return the change of a barrier; `after` is the target structure after the statement of all shards.
@@ -131,6 +177,7 @@ class MergedTable(MergedRecord):
         if self.after is None or self.runner is not None:
             why = f"{self.runner.source or 'nobody'} changes the target" if self.runner is not None else ""
             return MergedDecision(waits=dict.fromkeys(asked, Wait(WaitKind.BUSY, why)))
+        known = ShardStructures(self.shards, self.absent, self.after, self.rules)
         at_barrier = tuple(shard for shard, request in asked.items() if self._is_at_barrier(request))
         changes = self._settling()
         waits: dict[ShardId, Wait] = {}
@@ -138,7 +185,7 @@ class MergedTable(MergedRecord):
         for shard, request in asked.items():
             if shard in barred:
                 continue
-            found = self._admitted(shard, request)
+            found = self._admitted(shard, request, known)
             if isinstance(found, MergedChange):
                 changes.append(found)
             else:
@@ -148,14 +195,14 @@ class MergedTable(MergedRecord):
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
-        alone = self._alone(at_barrier)
+        alone = self._alone(at_barrier, known)
         others = tuple(sorted(barred.difference(alone)))
         for shards, wait in ((alone, self._unready() if alone else None), (others, self._barred(others))):
-            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards)
+            waits |= dict.fromkeys(shards, wait) if wait is not None else self._valued(shards, known)
         ready = alone or others
         return MergedDecision(tuple(changes), waits, ready if ready and ready[0] not in waits else ())
 
-    def _alone(self, at_barrier: tuple[ShardId, ...]) -> tuple[ShardId, ...]:
+    def _alone(self, at_barrier: tuple[ShardId, ...], known: ShardStructures) -> tuple[ShardId, ...]:
         """Return the shards of one statement at the barrier that no other shard needs to meet; empty if none is such.
 
         All others have what it leads to (`merged_step.is_met_by`).
@@ -164,8 +211,7 @@ class MergedTable(MergedRecord):
         for shard in at_barrier:
             met.setdefault(but_for_places(self._request(shard).ddls), []).append(shard)
         for shards in met.values():
-            own = frozenset(shards)
-            others = distinct({shard: state for shard, state in self.shards.items() if shard not in own})
+            others = known.without(shards)
             if others and not any(self.shards[shard].fitted for shard in shards):
                 asked = [(self.shards[shard].structure, self._request(shard).after) for shard in shards]
                 changes = {(id(before), id(after)): (before, after) for before, after in asked}.values()
@@ -231,9 +277,9 @@ class MergedTable(MergedRecord):
                 return Wait(WaitKind.STATEMENTS, why)
         return self._unready()
 
-    def _valued(self, at_barrier: tuple[ShardId, ...]) -> dict[ShardId, Wait]:
+    def _valued(self, at_barrier: tuple[ShardId, ...], known: ShardStructures) -> dict[ShardId, Wait]:
         """Return the waits of a barrier that all have met, where old rows would have other values than upstream."""
-        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one)))}
+        found = {one: why for one in at_barrier if (why := self._other_values(one, self._request(one), known))}
         if not found:
             return {}
         others = Wait(WaitKind.BUSY, f"values in old rows of {_named(list(map(str, found)), ', ')} are decided first")
@@ -258,23 +304,21 @@ class MergedTable(MergedRecord):
         parts += [f"has column {', '.join(has)} already"] if has else []
         return f"{shard} can't meet it: it {' and '.join(parts)}" if parts else ""
 
-    def _admitted(self, shard: ShardId, request: StructureRequest) -> MergedChange | Wait:
+    def _admitted(self, shard: ShardId, request: StructureRequest, known: ShardStructures) -> MergedChange | Wait:
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
         if leaving := sorted((request.names - state.names) & self.leaving.keys()):
             return Wait(WaitKind.BUSY, f"column {leaving[0]} is dropped first")
         try:
-            after, rules = self._target(
-                {**self.shards, shard: self._behind(shard, request.after, request.id, request.kept)}
-            )
+            after, rules = known.joined_with(shard, request.after)
         except IncompatibleError as error:
             return Wait(WaitKind.STRUCTURES, str(error))
-        if other := self._other_values(shard, request):
+        if other := self._other_values(shard, request, known):
             return Wait(WaitKind.VALUES, other)
         return MergedChange((shard,), after, rules)
 
-    def _other_values(self, shard: ShardId, request: StructureRequest) -> str:
+    def _other_values(self, shard: ShardId, request: StructureRequest, known: ShardStructures) -> str:
         """Return why old rows of the shard may have other values than upstream in a column of the target; else "".
 
         What a statement at a barrier computes is no reason, for its source brings that (`MergedShard.old_rows`).
@@ -287,8 +331,7 @@ class MergedTable(MergedRecord):
             if there is None or (request.barrier and is_computed(column)):
                 continue
             if name in state.dropped:
-                owners = sorted(str(one) for one, other in self.shards.items() if name in other.names)
-                owners = owners or ["a statement that was left out"]
+                owners = known.owners(name) or ["a statement that was left out"]
                 return (
                     f"rows of this shard may have other values in column {name} of the target, for the shard has"
                     f" dropped it, or lacked it from the beginning; the target keeps it for {_named(owners, ', ')}"

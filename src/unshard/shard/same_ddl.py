@@ -92,11 +92,11 @@ def same(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _forms(statements: Sequence[str], form: Callable[[str], str]) -> tuple[str, ...]:
-    return tuple(form(statement) for statement in statements if not _only_sets_counter(statement))
+    return tuple(form(statement) for statement in statements if not only_sets_counter(statement))
 
 
 @lru_cache(maxsize=1 << 14)
-def _only_sets_counter(statement: str) -> bool:
+def only_sets_counter(statement: str) -> bool:
     """Return whether nothing but the table's name is left of an ALTER TABLE."""
     found = _telling(statement)
     name = 3 if any(token.is_symbol(".") for token in found[3:4]) else 1

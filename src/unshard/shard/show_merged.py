@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from unshard.api.status import UnresolvedGroup
@@ -15,7 +15,7 @@ from unshard.shard.merged_parts import ShardId, Wait, WaitKind
 from unshard.shard.merged_table import MergedTable
 
 _TOLD = 10
-"""The most shards whose conflicts are told one by one."""
+"""The most shards whose waits, conflicts and ways out are told one by one."""
 _LOOKS = Wait(WaitKind.BUSY, "the next look at the target")
 
 
@@ -118,7 +118,7 @@ def _waiting(task: str, group: ShardingGroup, merged: MergedTable | None) -> Unr
     waits = {shard: decided.get(shard, _LOOKS) for shard in (ShardId(group.source, name) for name in group.synced)}
     reasons = [f"{shard.table}: {wait.why}" for shard, wait in waits.items()]
     if group.behind:
-        reasons.append("what was held is read again")
+        reasons.insert(0, "what was held is read again")
     helps: list[str] = []
     owner, conflicts = "", tuple[str, ...]()
     if merged is not None:
@@ -133,9 +133,9 @@ def _waiting(task: str, group: ShardingGroup, merged: MergedTable | None) -> Unr
         synced=tuple(name.quoted for name in group.synced),
         unsynced=tuple(name.quoted for name in group.unsynced) if items else (),
         since=min((item.time for item in items if item.time), default=""),
-        waits_for="; ".join(reasons),
+        waits_for=_listed(reasons),
         mismatch=conflicts,
-        help="; ".join(dict.fromkeys(helps)),
+        help=_listed(helps),
         owner=owner,
         mode="optimistic",
     )
@@ -148,9 +148,9 @@ def merged_locks(task: str, merged: MergedTable, files: str = "") -> list[dict[s
         return []
     requests = {shard: state.request for shard, state in merged.shards.items() if state.request is not None}
     since = min((one.since for one in requests.values() if one.since), default="")
-    parts = [f"{shard}: {wait.why}" for shard, wait in sorted(waits.items())] + ([leaving] if leaving else [])
-    if merged.runner is not None:
-        parts.append(f"{merged.runner.source or 'the next source'} changes the target")
+    parts = [f"{merged.runner.source or 'the next source'} changes the target"] if merged.runner is not None else []
+    parts += [leaving] if leaving else []
+    parts += [f"{shard}: {wait.why}" for shard, wait in sorted(waits.items())]
     helps = [what_ends(task, merged, shard, wait, files) for shard, wait in sorted(waits.items())]
     owner, conflicts = _conflict(merged, waits)
     return [
@@ -163,8 +163,15 @@ def merged_locks(task: str, merged: MergedTable, files: str = "") -> list[dict[s
             "synced": sorted(map(_dm_name, requests)),
             "unsynced": sorted(map(_dm_name, merged.shards.keys() - requests.keys())),
             "since": since,
-            "waitsFor": "; ".join(parts),
+            "waitsFor": _listed(parts),
             "mismatch": list(conflicts),
-            "help": "; ".join(dict.fromkeys(helps)),
+            "help": _listed(helps),
         }
     ]
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """Return the parts as one text, each once, and of many the first ones with the number of the others."""
+    found = list(dict.fromkeys(parts))
+    more = [f"and {len(found) - _TOLD} more"] if len(found) > _TOLD else []
+    return "; ".join([*found[:_TOLD], *more])

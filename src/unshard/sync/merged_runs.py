@@ -137,12 +137,11 @@ class MergedRuns:
         if shard is None or shard.old_rows is OldRows.SAME or not store.on_target(lambda c: has_rows(c, target)):
             return None
         several, tidb = shard.old_rows is OldRows.OF_ONE_RUN, store.on_target(is_tidb)
-        state = step.group.tables[table]
-        rewritten = self.statements.backfiller.rewritten(table)
-        fill, after = item_fill(table, state, self.groups.structure, rewritten, several=several, tidb=tidb)
+        structure, rewritten = self.groups.structure, self.statements.backfiller.rewritten(table)
+        fill, after = item_fill(step.group, table, structure, rewritten, several=several, tidb=tidb)
         if fill is None:
             return None
-        item = state.sequence.items[0]
+        item = step.group.tables[table].sequence.items[0]
         operator = operator_in([item], store.operators())
         if operator is not None:
             store.used = {operator.number: "no values are brought from the source"}

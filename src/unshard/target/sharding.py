@@ -274,17 +274,21 @@ def move_merged(cursor: Any, meta: MetaTables, target: TableName, step: Step) ->
     return after
 
 
-def take_out_of_merged(cursor: Any, meta: MetaTables, source: str, begun: tuple[TableName, Form] | None) -> None:
-    """Remove a source that is no longer part of the task.
+def take_out_of_merged(
+    cursor: Any, meta: MetaTables, source: str, begun: tuple[TableName, Form] | None = None, *, forget: bool = False
+) -> None:
+    """Remove a source that is no longer part of the task; it goes on where it was if it comes back.
 
-    `begun`: the target of a change that the source has open, and the change's intent.
+    `begun`: the target of a change that the source has open, and the change's intent. `forget`: the task has left
+    optimistic mode, so nothing of the source is kept.
     """
     _hold(cursor, meta)
     cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_merged} FOR UPDATE")
     for schema, table, state in cursor.fetchall():
         target = TableName(schema, table)
         before = _read(target, state)
-        after = before.take_out(source, begun[1] if begun is not None and begun[0] == target else None)
+        open_change = begun[1] if begun is not None and begun[0] == target else None
+        after = before.take_out(source, open_change, forget=forget)
         if after != before:
             _save_merged(cursor, meta, after)
 
@@ -303,9 +307,9 @@ def _declared(state: str) -> frozenset[ShardId]:
 
 
 def _save_merged(cursor: Any, meta: MetaTables, merged: MergedTable) -> None:
-    """Write the row of a merged table; a table without shards loses its row, unless a change of it is open."""
+    """Write the row of a merged table; one without shards, present or absent, loses it unless a change is open."""
     key = (merged.target.schema, merged.target.table)
-    if not merged.shards and merged.runner is None:
+    if not merged.shards and not merged.absent and merged.runner is None:
         cursor.execute(f"DELETE FROM {meta.shard_merged} WHERE target_schema = %s AND target_table = %s", key)
         return
     cursor.execute(

@@ -346,7 +346,7 @@ def leave_optimistic_mode(store: CheckpointStore) -> None:
     if open_ones := [str(one.target) for one in own if not one.is_settled]:
         raise ShardError("SHARD-051", Where(source), values={"targets": ", ".join(open_ones)})
     if own:
-        store.in_one(lambda cursor: take_out_of_merged(cursor, meta, source, None))
+        store.in_one(lambda cursor: take_out_of_merged(cursor, meta, source, forget=True))
 
 
 def refuse_held(store: CheckpointStore) -> None:

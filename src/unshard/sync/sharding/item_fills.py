@@ -9,6 +9,7 @@ UUID().
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream, numbered
@@ -20,9 +21,9 @@ from unshard.ddl.statement import StatementKind
 from unshard.errors import ShardError, UnshardError, Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.tidb import is_tidb
-from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.shard.sequence import DdlItem
+from unshard.shard.sequence import DdlItem, ShardingSequence
 from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.sharding.owner import statements_of
 from unshard.sync.statements.backfill import NUMBERED, Backfiller, has_rows, refused_fill, unlike_fills
@@ -49,9 +50,9 @@ def fills_of(
     if not store.on_target(lambda c: has_rows(c, group.target)):
         return ()
     fills, why, tidb = [], "", store.on_target(is_tidb)
-    for name, state in sorted(group.tables.items()):
+    for name in sorted(group.tables):
         rewritten = backfiller.rewritten(name)
-        fill, after = item_fill(name, state, structure, rewritten, several=keeper.several, tidb=tidb)
+        fill, after = item_fill(group, name, structure, rewritten, several=keeper.several, tidb=tidb)
         if fill is not None:
             fills.append(fill)
             why = why or backfiller.hindrance(fill, after, store)
@@ -65,8 +66,8 @@ def fills_of(
 
 
 def item_fill(
+    group: ShardingGroup,
     name: TableName,
-    state: TableState,
     structure: StructureOf,
     rewritten: frozenset[str],
     *,
@@ -75,14 +76,19 @@ def item_fill(
 ) -> tuple[ColumnBackfill | None, Table | None]:
     """Return the columns that the first statement of a table fills with other values on the target than on the source.
 
-    And the table's structure after the statement. `rewritten`: as `Backfiller.rewritten`. `several`: one run fills the
-    rows of several tables. `tidb`: the target is TiDB, which converts some values otherwise than the source.
-    AUTO_INCREMENT columns are not among them.
+    And the table's structure after the statement. Rows of a table that was renamed meanwhile are those of its new name,
+    which waits with the same statement; nothing is filled under the old one. `rewritten`: as `Backfiller.rewritten`.
+    `several`: one run fills the rows of several tables. `tidb`: the target is TiDB, which converts some values
+    otherwise than the source. AUTO_INCREMENT columns are not among them.
     """
+    state = group.tables[name]
+    if state.gone is not None and any(one.name == name and one.became in group.tables for one in group.gone):
+        return None, None
     item = state.sequence.items[0]
     if (form := item.payload["before"]) is None:
         return None, None
-    later = state.next_behind(item.end.position)
+    others = replace(state, sequence=ShardingSequence(state.sequence.items[1:]))
+    later = others.next_behind(item.end.position)  # of a renamed table, the item begins where it ends
     known = later.payload["before"] if later is not None else state.last
     after = Table.from_dict(known) if known is not None else structure(name)
     before = Table.from_dict(form)

@@ -14,7 +14,7 @@ A change that is not for a shard's statement has no place in the log, so no oper
 | operator at the statement of a shard of the runner | on the target | the record |
 |---|---|---|
 | none | as above | the structure after it |
-| `skip` | nothing | the same: a human has made the target what it is to be |
+| `skip` | nothing | at a barrier the same: a human has made the target what it is to be; else `MergedTable.skipped` |
 | `replace` | the operator's statements | at a barrier the columns after these, else the same |
 | `inject` | the operator's statements, then as above | the same |
 """
@@ -127,7 +127,11 @@ class MergedChanges:
                     "SHARD-054", Where(source, str(target)), error.cause or error.message, values
                 ) from error
             raise
-        if change != runner.change:
+        is_skipped = operator is not None and operator.op is OperatorKind.SKIP and not change.barrier
+        if is_skipped:
+            there = self._there(target)
+            self.groups.step(target, lambda one: _begun_without(one, source, change, there))
+        elif change != runner.change:
             self.groups.step(target, lambda one: one.begun(source, change))
         if intent is None and operator is None and not again:
             reach("merged-end-before")
@@ -317,11 +321,11 @@ class MergedChanges:
         target, store, several = merged.target, self.store, len(merged.shards) > 1
         if not store.on_target(lambda c: has_rows(c, target)):
             return
-        states, tidb = self.groups.keeper.group(target).tables, store.on_target(is_tidb)
+        group, tidb = self.groups.keeper.group(target), store.on_target(is_tidb)
         for name, item in items.items():
             counted = numbered_by(intent, target, item, store, several=several)
             rewritten, structure = self.backfiller.rewritten(name), self.groups.structure
-            fill, after = item_fill(name, states[name], structure, rewritten, several=several, tidb=tidb)
+            fill, after = item_fill(group, name, structure, rewritten, several=several, tidb=tidb)
             why = NUMBERED if counted else self.backfiller.hindrance(fill, after, store) if fill is not None else ""
             if why:
                 columns = tuple(dict.fromkeys((*counted, *(fill.columns if fill is not None else ()))))
@@ -342,6 +346,14 @@ def _place(items: dict[TableName, DdlItem], at: Location) -> tuple[str, str]:
     """Return where the change begins and ends in the log: at a shard's statement, or where the main stream is."""
     item = next(iter(items.values()), None)
     return (str(item.begin.position), str(item.end.position)) if item is not None else (str(at.position),) * 2
+
+
+def _begun_without(
+    merged: MergedTable, source: str, change: MergedChange, there: TableDefinition | None
+) -> MergedTable:
+    """Return the record where the source runs nothing for the change, because its statement is left out."""
+    left, change = merged.skipped(change, there)
+    return left.begun(source, change)
 
 
 def _ended(merged: MergedTable, source: str) -> MergedTable:

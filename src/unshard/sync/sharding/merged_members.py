@@ -86,6 +86,8 @@ class MergedMembers(ShardingGroups):
     def register(self) -> None:
         """Add the source's new shards to the merged tables, and take out those that were dropped.
 
+        One that the task's lists or routes leave out now is an absent one: its rows stay in the target as they are.
+
         Raises ShardError SHARD-040 where no structure takes a shard's rows and those of the others, SHARD-041 where its
         structure is not understood, SHARD-042 where its source is of another product than the others.
         """
@@ -214,7 +216,8 @@ class MergedMembers(ShardingGroups):
                 except ShardError as error:
                     faults.append(error)
             for shard in gone:
-                merged = merged.without(shard)
+                is_dropped = self.rules.allows(shard.table) and self.rules.route(shard.table) == target
+                merged = merged.without(shard) if is_dropped else merged.leave(shard)
             return merged
 
         reach("merged-register-before")

@@ -150,17 +150,36 @@ class OptimisticGroups(MergedMembers):
         self._looked = 0.0
 
     def _next_change(self) -> NextStep | None:
+        operators = self.store.operators() if self.keeper.unresolved else ()
         for group in self.keeper.unresolved:
             for name, state in group.tables.items():
-                if state.behind is None and state.sequence.items and (released := self._ask(group, name)) is not None:
-                    return released
-        operators = self.store.operators() if self.keeper.unresolved else ()
+                if state.behind is not None or not state.sequence.items:
+                    continue
+                if (found := self._given_first(group, name, operators) or self._ask(group, name)) is not None:
+                    return found
         for group in self.keeper.unresolved if operators or self.strict else ():
             if (decided := self._decided(group, operators)) is not None:
                 return decided
         mine = next((step for one in self.merged.values() if (step := self._change_of(one)) is not None), None)
         lacking = (AwaitTarget(one.target) for one in self.merged.values() if one.lacks(self.store.source))
         return mine or next(lacking, None)
+
+    def _given_first(
+        self, group: ShardingGroup, name: TableName, operators: Sequence[Operator]
+    ) -> OperateRequest | None:
+        """Return the operator for a statement that is not asked for yet, because an earlier one of its table waited.
+
+        One that is for all shards stands in for the statement where that is run.
+        """
+        item = group.tables[name].sequence.items[0]
+        operator, merged = operator_in([item], operators), self.merged.get(group.target)
+        state = merged.shards.get(ShardId(self.store.source, name)) if merged is not None else None
+        if operator is None or merged is None or state is None or item.payload["request"]["barrier"]:
+            return None
+        known = {state.done, state.request.id if state.request is not None else ""}
+        if item.payload["request"]["id"] in known or merged.is_of_one_shard:
+            return None
+        return OperateRequest(group, name, operator)
 
     def _ask(self, group: ShardingGroup, name: TableName) -> ReleaseTable | None:
         item = group.tables[name].sequence.items[0]
@@ -193,10 +212,13 @@ class OptimisticGroups(MergedMembers):
         merged = self.merged.get(group.target)
         waits = merged.evaluate().waits if merged is not None else {}
         for name, state in group.tables.items():
-            wait = waits.get(ShardId(self.store.source, name))
-            if wait is None or wait.kind is WaitKind.BUSY or state.behind is not None or not state.sequence.items:
+            shard = ShardId(self.store.source, name)
+            wait = waits.get(shard)
+            if merged is None or wait is None or state.behind is not None or not state.sequence.items:
                 continue
             item = state.sequence.items[0]
+            if wait.kind is WaitKind.BUSY and not merged.may_leave_out(shard):
+                continue
             if (operator := operator_in([item], operators)) is not None:
                 return OperateRequest(group, name, operator)
             if self.strict and wait.is_conflict:

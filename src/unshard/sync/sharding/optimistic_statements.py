@@ -187,7 +187,7 @@ class OptimisticStatements(ShardedStatements):
         through. Raises NotUnderstoodError.
         """
         run = [part for piece in found for part in piece.run]
-        whole = all(piece.run == (piece.ddl,) and not piece.given for piece in found if piece.run)
+        whole = all(piece.run == (piece.ddl,) and not piece.given for piece in found if piece.run or piece.is_filtered)
         groups, table = self._merged_groups, before
         for ddl in () if whole else run:
             made = evaluate(ddl, lambda _: table, _no_schema, groups.dialect).get(ddl.tables[0])  # noqa: B023

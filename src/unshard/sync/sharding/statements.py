@@ -12,6 +12,7 @@
 | any other RENAME, CREATE OR REPLACE TABLE | refused | |
 | CREATE DATABASE, ALTER DATABASE | run at once | nothing |
 | one that is left out (a filter, `binlog skip`) | nothing | recorded while the table's changes wait, for the re-sync |
+| one of which an event filter leaves nothing but AUTO_INCREMENT = n | nothing | as one that is left out |
 | one that an operator replaces or adds to (`binlog replace`, `inject`) | as the statements of the operator | as these |
 """
 
@@ -38,6 +39,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
+from unshard.shard.same_ddl import only_sets_counter
 from unshard.shard.sequence import DdlItem
 from unshard.shard.shown_text import letters_as_shown
 from unshard.sync.checkpoint.store import Also, nothing
@@ -94,7 +96,7 @@ class ShardedStatements:
 
         Raises ShardError SHARD-021, 022, 023.
         """
-        pieces = tuple(self._at_once(piece, where) for piece in found)
+        pieces = _without_lone_counters([self._at_once(piece, where) for piece in found])
         met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
         if not met:
             return Shared(pieces)
@@ -318,6 +320,14 @@ class ShardedStatements:
                     where = Where(store.source, str(target), str(begin))
                     raise ShardError("SHARD-025", where, values={"target": str(target)})
                 time.sleep(LOOK_SECONDS)
+
+
+def _without_lone_counters(found: Sequence[AlterOperation]) -> tuple[AlterOperation, ...]:
+    """Leave a shard's counter out where it is all that an event filter leaves of a statement: nobody waits for it."""
+    left = [part for piece in found for part in piece.run if part.kind in COORDINATED]
+    if not any(piece.is_filtered for piece in found) or not all(only_sets_counter(part.text) for part in left):
+        return tuple(found)
+    return tuple(replace(piece, run=tuple(part for part in piece.run if part not in left)) for piece in found)
 
 
 def _alike(one: Table, other: Table) -> bool:
