@@ -60,6 +60,7 @@ WALKED = {
     "SYNC-084": "test_a_table_that_was_not_copied_stops_the_task_until_a_human_has_copied_it",
     "SYNC-067": "test_operators_for_the_binlog_of_the_server_before",
     **dict.fromkeys(("DUMP-014", "LOAD-008", "LOAD-020", "LOAD-022", "RELAY-010", "SHARD-029", "SYNC-006"), RESET),
+    "SYNC-086": RESET,
     **dict.fromkeys(("BINLOG-021", "BINLOG-022", "BINLOG-034", "BINLOG-045", "BINLOG-046"), LOG),
     **dict.fromkeys(("RELAY-005", "RELAY-009"), LOG),
     **dict.fromkeys(("SYNC-030", "SYNC-044", "SYNC-047"), LOG),

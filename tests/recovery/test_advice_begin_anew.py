@@ -96,6 +96,14 @@ def source_reset(walk: Walk) -> None:
         walk.source.run(f"INSERT INTO {walk.name} VALUES ({number}, 'in the new log')")
 
 
+def waiting_ddl_lost(walk: Walk) -> None:
+    walk.merges("id INT PRIMARY KEY, v VARCHAR(20)")
+    walk.followed()
+    walk.source.run(f"ALTER TABLE {walk.name} ADD COLUMN w INT", f"INSERT INTO {walk.name} VALUES (100, 'waits', 1)")
+    walk.followed()
+    walk.target.run(f"DELETE FROM `{walk.files.meta}`.`{walk.files.name}_syncer_sharding_meta`")
+
+
 def target_dropped(walk: Walk) -> None:
     walk.followed()
     walk.target.run(f"DROP TABLE {walk.name}")
@@ -109,6 +117,7 @@ RESET: dict[str, tuple[str, Callable[[Walk], None], str]] = {
     "a key that not all shards have": ("LOAD-022", key_of_some_shards, "UPDATE {}_2 SET v = 'other'"),
     "shards that differ": ("SHARD-029", shards_that_differ, "ALTER TABLE {} ADD COLUMN w INT NOT NULL DEFAULT 7"),
     "the binlog is purged": ("RELAY-010", binlog_purged, ""),
+    "a DDL that waits is lost": ("SYNC-086", waiting_ddl_lost, "ALTER TABLE {}_2 ADD COLUMN w INT"),
     "the target's table is dropped": ("SYNC-006", target_dropped, ""),
 }
 """By what has happened: the code, how it comes to that, and what the advice says to do on the source before."""

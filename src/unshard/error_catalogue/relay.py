@@ -34,7 +34,8 @@ RELAY: dict[str, CatalogueEntry] = {
         "relay that no task reads goes on by `unshard ctl resume-relay -s {source_id}`. Else correct host and port",
     ),
     "RELAY-009": CatalogueEntry(
-        "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
+        "the source's binlog ends before this position, or has other transactions there: it was reset or restored, or"
+        " lost its newest events in a crash",
         f"compare the data of both ends; then remove the relay folder and {ANEW}, or start from a position that the"
         " source has",
     ),

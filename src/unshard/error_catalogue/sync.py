@@ -22,6 +22,12 @@ SYNC: dict[str, CatalogueEntry] = {
         " before the last change that the target has: `unshard ctl start-task` with `--start-time` or `meta`; without"
         " both it would leave out what came meanwhile",
     ),
+    "SYNC-086": CatalogueEntry(
+        "the checkpoint says that changes of merged tables wait for a sharding DDL that was met here, but the target"
+        " has no record of that DDL: which changes are not applied yet is not known",
+        "the target has lost commits, or rows of `…_syncer_sharding_meta` were deleted: bring all tables of the task in"
+        f" the target back to one moment, or {ANEW}",
+    ),
     "SYNC-002": CatalogueEntry(
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",

@@ -92,10 +92,22 @@ def check_holds(connection: Any, server: Server, gtid: str, source: str) -> None
 
 
 def check_available(connection: Any, position: Position, source: str) -> None:
-    """Raise RelayError 010 if the source no longer has the file of `position`; the error names its oldest file."""
+    """Raise RelayError 010 if the source no longer has the file of `position`; the error names its oldest file.
+
+    Where it has the file: as `check_reached`.
+    """
     names = [log.name for log in binary_logs(connection)]
     if position.file not in names:
         oldest = names[0] if names else "none"
         raise RelayError(
             "RELAY-010", Where(source=source, position=str(position)), f"the oldest binlog there is {oldest}"
         )
+    check_reached(connection, position, source)
+
+
+def check_reached(connection: Any, position: Position, source: str) -> None:
+    """Raise RelayError 009 if the source has the file of `position`, and the file ends before it."""
+    sizes = {log.name: log.size for log in binary_logs(connection)}
+    if position.file in sizes and sizes[position.file] < position.offset:
+        cause = f"the file ends at byte {sizes[position.file]}"
+        raise RelayError("RELAY-009", Where(source=source, position=str(position)), cause)

@@ -50,6 +50,7 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
 )
+from unshard.sync.source_log.seek import check_same_log
 from unshard.sync.source_log.tail import TailReader
 from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed
@@ -85,6 +86,7 @@ class SyncUnit:
     _left_open: OpenBatch | None = None
     _upstream: str | None = None
     _crossing: bool = False
+    _of_log: bool = False
     _shown: float = 0.0
     _read: WrittenLog = field(init=False)
     _tail: TailReader = field(default_factory=TailReader)
@@ -100,19 +102,18 @@ class SyncUnit:
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
         self._batches = RowBatches(self._standing, self.planner, self.rules, self._run_batch)
-        checkpoint, self._left_open = self.store.claim()
+        found, self._left_open = self.store.claim()
         self.store.on_target(self.statements.tidy)
-        found = checkpoint
+        checkpoint = found if found is not None else start
         if checkpoint is None:
-            if start is None:
-                raise SyncError("SYNC-012", Where(source=self.source))
-            checkpoint = start
+            raise SyncError("SYNC-012", Where(source=self.source))
         if checkpoint.by_dm:
             self.store.on_target(lambda c: refuse_unfinished(c, self.store.meta, self.source))
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
         self._read, self._tail = self.relay, TailReader()
         self._upstream, self._crossing = self.store.upstream(), False
+        self._of_log = found is not None and not found.by_dm
         self._restore(checkpoint, fresh=found is None)
         self.store.exact = self.delivery.exactly_once
         if found is None:
@@ -216,7 +217,10 @@ class SyncUnit:
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != KIND:
             self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
-        if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
+        there = crosses or self._await(self._standing.at.position, stop)
+        if there and not crosses and self._of_log:
+            check_same_log(self._read.log, self._standing.at, self.source)
+        if there and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
         self._batches.operators.read()
@@ -324,15 +328,12 @@ class SyncUnit:
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
         if not isinstance(work, Move):
-            self._place, self._sure = (
-                work.begin,
-                not isinstance(work, TransactionRows) or work.log_range.transactions == 1,
-            )
+            self._place = work.begin
+            self._sure = not isinstance(work, TransactionRows) or work.log_range.transactions == 1
         match work:
             case TransactionRows():
                 self._batches.apply(work)
             case LoggedDdl():
-                self.meter.doing = "statement"
                 self._state(work)
             case Move(end):
                 self._standing.arrive(end)
@@ -378,8 +379,7 @@ class SyncUnit:
             if self._await(batch.end, stop):
                 self._resyncer(self.groups).again(batch, self._read.log)
             return
-        xid = batch.plan.get("xid")
-        if not self._await(batch.end if xid else rows_end(batch), stop):
+        if not self._await(batch.end if batch.plan.get("xid") else rows_end(batch), stop):
             return
         work = self._batches.work_again(batch, self._read.log)
         self._place, self._sure = work.begin, work.log_range.transactions == 1

@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     cluster BIGINT NOT NULL DEFAULT 0,
     order_epoch BIGINT NOT NULL DEFAULT 0,
     worker VARCHAR(255) NOT NULL DEFAULT '',
+    moves BIGINT NOT NULL DEFAULT 0,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
@@ -127,6 +128,7 @@ _LATER = (
     ("apply_batch", "cluster", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_batch", "order_epoch", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_batch", "worker", "VARCHAR(255) NOT NULL DEFAULT ''"),
+    ("apply_batch", "moves", "BIGINT NOT NULL DEFAULT 0"),
 )
 """Columns that a task's tables of an earlier version lack; their counts begin when they are added."""
 _WIDER = (

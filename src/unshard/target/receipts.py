@@ -8,6 +8,7 @@ of which nothing is applied is given up |
 | chunk k | a partition | the row moves from k-1 to k, and the chunk's rows are written |
 | piece of k | a partition, where k is too large | `step` moves on by the changes written; the last piece as *chunk* |
 | close | driver | the checkpoint moves to the batch's end, the batch is marked done |
+| any other write | driver | `moves` goes up by one: a target that has lost the write is told by that |
 
 | the process dies | then |
 |---|---|
@@ -73,11 +74,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The driver's state after `claim`: its epoch, the number of the last batch, and that batch if it is open."""
+    """The driver's state after `claim`: its epoch, the last batch's number, that batch if open, `moves` (`hold`)."""
 
     epoch: int
     batch_id: int
     open_batch: OpenBatch | None
+    moves: int = 0
 
 
 class Applied(NamedTuple):
@@ -108,8 +110,9 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
             " ON DUPLICATE KEY UPDATE epoch = epoch + 1",
             (source,),
         )
-        cursor.execute(f"SELECT epoch, {BATCH_COLUMNS} FROM {meta.batch} WHERE source = %s FOR UPDATE", (source,))
-        epoch, *row = cursor.fetchone()
+        columns = f"epoch, moves, {BATCH_COLUMNS}"
+        cursor.execute(f"SELECT {columns} FROM {meta.batch} WHERE source = %s FOR UPDATE", (source,))
+        epoch, moves, *row = cursor.fetchone()
         batch_id, found = row[0], open_batch_of(row)
         cursor.execute(f"UPDATE {meta.partition} SET epoch = %s WHERE source = %s", (epoch, source))
         _record(cursor, meta, source, order)
@@ -117,7 +120,7 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
             mark_done(cursor, meta, source, epoch, batch_id)
             found = None
         cursor.execute("COMMIT")
-    return Claim(epoch, batch_id, found)
+    return Claim(epoch, batch_id, found, moves)
 
 
 def _refuse_older(cursor: Any, meta: MetaTables, source: str, order: Order) -> None:
@@ -184,6 +187,7 @@ def open_batch(
     batch: OpenBatch,
     partitions: int,
     operators: Sequence[int] | None = None,
+    moves: int | None = None,
 ) -> bool:
     """Write the plan and reset every partition's receipt.
 
@@ -192,11 +196,11 @@ def open_batch(
     back meanwhile comes wholly before or wholly after, because that locks the source's row too (`target.operators`).
 
     Raises SyncError SYNC-001 if another driver has claimed, SYNC-079 if the batch before is not the last one that the
-    target has, or is not closed there.
+    target has, or is not closed there, or if the target has another number of `moves`.
     """
     where = (
         "source = %s AND epoch = %s AND (batch_id = %s AND (state = 'done' OR plan LIKE '%%\"handed_on\": true%%')"
-        " OR batch_id = %s AND state = 'open')"  # an attempt whose answer was lost has opened it
+        f" OR batch_id = %s AND state = 'open'){_after(moves)}"  # an attempt whose answer was lost has opened it
     )
     found = source, epoch, batch.batch_id - 1, batch.batch_id
     begin, end = batch.begin, batch.end
@@ -269,14 +273,19 @@ def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: 
     _own_or_rollback(cursor, source, meta, epoch)
 
 
-def hold(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int | None = None) -> None:
+def hold(
+    cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int | None = None, moves: int | None = None
+) -> None:
     """Check that this driver still owns the source, and lock that until the caller's transaction ends.
 
-    `batch_id`: the last batch that it has opened. Raises SyncError SYNC-001 where it does not, SYNC-079 where the
-    target has another last batch.
+    `batch_id`: the last batch that it has opened. `moves`: how many transactions of the source the target has
+    confirmed, without those of batches; this one is added. Raises SyncError SYNC-001 where another owns the source,
+    SYNC-079 where the target has another last batch, or other moves.
     """
     last = "" if batch_id is None else f" AND batch_id = {batch_id}"
-    cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch WHERE source = %s AND epoch = %s{last}", (source, epoch))
+    count = "" if moves is None else f", moves = {moves + 1}"
+    where = f"source = %s AND epoch = %s{last}{_after(moves)}"
+    cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch{count} WHERE {where}", (source, epoch))
     _own_or_rollback(cursor, source, meta, epoch)
 
 
@@ -296,17 +305,17 @@ def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: in
     """Return how far the partition is in this batch.
 
     Raises SyncError SYNC-001 for a zombie, and for a late attempt of an earlier batch; SYNC-079 where the target does
-    not know the batch any more.
+    not know the batch or the claim any more.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT chunk, step, epoch, batch_id FROM {meta.partition} WHERE source = %s AND part = %s", (source, part)
         )
         chunk, step, claimed, last = cursor.fetchone() or (0, 0, epoch, 0)
+    if claimed < epoch or (claimed == epoch and last < batch_id):
+        raise SyncError(OLDER, Where(source=source), cause=f"partition {part} is in batch {last} of {claimed} there")
     if claimed != epoch or last > batch_id:
         raise _fenced_out(source)
-    if last < batch_id:
-        raise SyncError(OLDER, Where(source=source), cause=f"partition {part} is in batch {last} there")
     return Applied(int(chunk), int(step))
 
 
@@ -338,6 +347,11 @@ def note_trouble(
             " WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
             (trouble[:500], source, part, epoch, batch_id),
         )
+
+
+def _after(moves: int | None) -> str:
+    """Return the condition that the target has just so many moves; one more where the answer to its COMMIT was lost."""
+    return "" if moves is None else f" AND moves IN ({moves}, {moves + 1})"
 
 
 def _by(meta: MetaTables, operators: Sequence[int] | None) -> str:
@@ -374,11 +388,12 @@ def _own_or_rollback(cursor: Any, source: str, meta: MetaTables, epoch: int) -> 
     if cursor.rowcount == 1:
         return
     cursor.execute("ROLLBACK")
-    cursor.execute(f"SELECT batch_id, state FROM {meta.batch} WHERE source = %s AND epoch = %s", (source, epoch))
+    cursor.execute(f"SELECT epoch, batch_id, state, moves FROM {meta.batch} WHERE source = %s", (source,))
     found = cursor.fetchone()
-    if found is None:
+    if found is None or found[0] > epoch:
         raise _fenced_out(source)
-    raise SyncError(OLDER, Where(source=source), cause=f"its last batch is {found[0]}, which is {found[1]}")
+    cause = f"its last batch is {found[1]}, which is {found[2]}; epoch {found[0]}, moves {found[3]}"
+    raise SyncError(OLDER, Where(source=source), cause=cause)
 
 
 def _fenced_out(source: str) -> SyncError:

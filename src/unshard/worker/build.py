@@ -26,7 +26,7 @@ from unshard.mysql.structure import families, is_sequence
 from unshard.relay.unit import RelayUnit
 from unshard.run_tasks import RunTasks
 from unshard.source.local_time import utc_of
-from unshard.source.requirements import check_available, check_requirements
+from unshard.source.requirements import check_available, check_reached, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.batches import interrupt_batch, run_batch
 from unshard.spark.folders import reading, writing
@@ -213,6 +213,9 @@ def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: StartPoi
             return beginning.gtid_start(), server.uuid
         if start is not None and not (Path(config.source.relay_dir) / config.source_id).exists():
             check_available(connection, start.position, config.source_id)
+        checkpoint = beginning.checkpoint()
+        for place in filter(None, (start, checkpoint.location if checkpoint is not None else None)):
+            check_reached(connection, place.position, config.source_id)
     return start, server.uuid
 
 

@@ -54,7 +54,7 @@ def nothing(_: Any) -> None:
 class CheckpointStore:
     """The access to one source's claim, open batch and checkpoint in the target. Used by one thread.
 
-    `epoch` and `batch_id` are set by `claim`. `exact`: whether the checkpoint is written with exactly-once delivery.
+    `claim` sets `epoch`, `batch_id` and `moves`. `exact`: whether the checkpoint is written with exactly-once delivery.
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint. `owed`
     are the row counts that the checkpoint's next move adds to the ledger, and `used` the operators that it marks as
     applied, each with a note. `chunks`: how many chunks of the open batch are applied, once that is known. `order` is
@@ -74,6 +74,7 @@ class CheckpointStore:
     source: str
     epoch: int = 0
     batch_id: int = 0
+    moves: int = 0
     exact: bool = True
     exit_point: ExitPoint | None = None
     held: Location | None = None
@@ -99,7 +100,7 @@ class CheckpointStore:
         reach("sync-claim-before")
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source, self.order))
         reach("sync-claim-after")
-        self.epoch, self.batch_id, self.chunks = claimed.epoch, claimed.batch_id, None
+        self.epoch, self.batch_id, self.moves, self.chunks = claimed.epoch, claimed.batch_id, claimed.moves, None
         self.on_target(self._wait_for_predecessors)
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
@@ -148,7 +149,7 @@ class CheckpointStore:
         batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, whole)
         reach("sync-open-before")
         own = self.meta, self.source, self.epoch
-        if not self.on_target(lambda c: receipts.open_batch(c, *own, batch, partitions, operators)):
+        if not self.on_target(lambda c: receipts.open_batch(c, *own, batch, partitions, operators, self.moves)):
             return False
         reach("sync-open-after")
         self.batch_id, self.chunks = batch.batch_id, None
@@ -224,7 +225,7 @@ class CheckpointStore:
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
-                receipts.hold(cursor, self.meta, self.source, self.epoch, self.batch_id)
+                receipts.hold(cursor, self.meta, self.source, self.epoch, self.batch_id, self.moves)
                 if not next(attempts) or not self._stands_at(connection, end):
                     self._add_to_ledger(cursor, self.owed)
                 self._save(cursor, end, changed)
@@ -239,6 +240,7 @@ class CheckpointStore:
 
         reach("sync-move-before")
         self.on_target(attempt)
+        self.moves += 1
         self.owed, self.used, self.keys, self.clamped, self.lists = Account(), {}, (), (), ()
         reach("sync-move-after")
 
@@ -248,20 +250,16 @@ class CheckpointStore:
         `checkpoint` has the tables whose row changes, `prepared` all prepared transactions. `also` writes more, by key.
         """
 
-        def attempt(connection: Any) -> None:
-            with connection.cursor() as cursor:
-                cursor.execute("BEGIN")
-                receipts.hold(cursor, self.meta, self.source, self.epoch)
-                self._save(cursor, checkpoint.location, checkpoint.tables)
-                for one in prepared:
-                    keep(cursor, self.meta, self.source, one)
-                save_upstream(cursor, self.meta, self.source, uuid)
-                also(cursor)
-                cursor.execute("COMMIT")
+        def write(cursor: Any) -> None:
+            self._save(cursor, checkpoint.location, checkpoint.tables)
+            for one in prepared:
+                keep(cursor, self.meta, self.source, one)
+            save_upstream(cursor, self.meta, self.source, uuid)
+            also(cursor)
 
         self.exit_point = checkpoint.exit_point
         reach("sync-cross-before")
-        self.on_target(attempt)
+        self.in_one(write)
         reach("sync-cross-after")
 
     def stopped(self, stopped: Stopped) -> None:
@@ -342,11 +340,12 @@ class CheckpointStore:
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
-                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                receipts.hold(cursor, self.meta, self.source, self.epoch, moves=self.moves)
                 write(cursor)
                 cursor.execute("COMMIT")
 
         self.on_target(attempt)
+        self.moves += 1
 
     def _wait_for_predecessors(self, connection: Any) -> None:
         """Wait until no earlier process can change a structure any more."""

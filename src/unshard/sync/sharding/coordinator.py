@@ -17,7 +17,7 @@ from typing import Any
 from unshard.api.status import UnresolvedGroup
 from unshard.crash_point import reach
 from unshard.ddl.pieces import StatementRules
-from unshard.errors import ShardError, Where
+from unshard.errors import ShardError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
@@ -29,6 +29,7 @@ from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.status import Unsynced
+from unshard.target.checkpoint import load_checkpoint
 from unshard.target.sharding import (
     copy_has,
     done,
@@ -92,8 +93,8 @@ class ShardingGroups:
         ShardError SHARD-027 where a table of an unresolved group is no longer routed to that target, SHARD-037 where a
         table is routed to it now that is not in the group, SHARD-038 as `refuse_connected`.
         """
-        meta, source = self.store.meta, self.store.source
-        keeper = self.store.on_target(lambda c: load_groups(c, meta, source))
+        source = self.store.source
+        keeper = stored_groups(self.store)
         for group in keeper.unresolved:
             for name in group.tables:
                 if not self.rules.allows(name) or self.rules.route(name) != group.target:
@@ -349,8 +350,18 @@ def leave_optimistic_mode(store: CheckpointStore) -> None:
         store.in_one(lambda cursor: take_out_of_merged(cursor, meta, source, forget=True))
 
 
+def stored_groups(store: CheckpointStore) -> ShardingGroupKeeper:
+    """Load the groups of the source. Raises SyncError SYNC-086 where the checkpoint tells of one that is not there."""
+    keeper = store.on_target(lambda c: load_groups(c, store.meta, store.source))
+    if not keeper.unresolved:
+        found = store.on_target(lambda c: load_checkpoint(c, store.meta, store.source, tables_too=False))
+        if found is not None and found.held is not None:
+            raise SyncError("SYNC-086", Where(store.source, position=str(found.held.position)))
+    return keeper
+
+
 def refuse_held(store: CheckpointStore) -> None:
     """Raise ShardError SHARD-028 if changes wait for a sharding DDL although the task has no `shard-mode`."""
-    held = store.on_target(lambda c: load_groups(c, store.meta, store.source)).unresolved
+    held = stored_groups(store).unresolved
     if held:
         raise ShardError("SHARD-028", Where(store.source), values={"targets": ", ".join(str(g.target) for g in held)})

@@ -23,7 +23,7 @@ from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import walk
 from unshard.binlog.transaction_range import Data, EndOfData, PlainStatement, Rotate, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop
-from unshard.errors import Where
+from unshard.errors import RelayError, Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
 
@@ -172,7 +172,7 @@ def next_work(
     """Return the next work after `at`, reading no byte at or after `written`.
 
     A statement inside a group is returned when the group's end is written too; one that is `planned` without that.
-    Raises BinlogError for damaged bytes.
+    Raises BinlogError for damaged bytes, RelayError 009 where a finished file ends before `at`.
     """
     file = at.position.file
     if Position(file) > written:
@@ -180,9 +180,12 @@ def next_work(
     path = log.path(file)
     size = written.offset if file == written.file else path.stat().st_size
     offset = max(at.position.offset, FIRST_OFFSET)
+    where = Where(source=source, file=str(path))
+    if size < at.position.offset and file != written.file:
+        where = Where(source=source, file=str(path), position=str(at.position))
+        raise RelayError("RELAY-009", where, f"the file ends at byte {size}")
     if size <= offset:
         return past_end(log, at, written)
-    where = Where(source=source, file=str(path))
     data = mapped(path, size)
     checksum = read_format(data).checksum
     log_range = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)

@@ -9,7 +9,7 @@ from typing import TypeGuard
 from unshard.binlog.groups import Data, Group, group_around, next_group
 from unshard.binlog.headers import mapped, read_format
 from unshard.binlog.index import REFUSALS
-from unshard.errors import BinlogError
+from unshard.errors import BinlogError, RelayError, Where
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.relay.gtids import gtids_before
@@ -149,6 +149,31 @@ def gtids_at(log: Log, place: Position, source: str) -> str:
     except BinlogError:
         return ""
     return at.gtid if head is not None and at.position == place else ""
+
+
+def check_same_log(log: Log, place: Location, source: str) -> None:
+    """Raise RelayError 009 where the log before `place` has other transactions than the GTID set of `place` names.
+
+    Compared are the last numbers of the origins, or domains, that both name: a server may be told to forget a domain
+    (`DELETE_DOMAIN_ID`), or to know transactions that its log never had (`gtid_purged`). Nothing is compared where the
+    file gives no set.
+    """
+    logged = gtids_at(log, place.position, source) if place.gtid else ""
+    if not logged or (":" in logged) != (":" in place.gtid):
+        return
+    known, there = _last(place.gtid), _last(logged)
+    head = head_gtids(log, place.position.file, place.position)
+    in_file = _last(str(MysqlGtidSet.parse(logged).without(head))) if isinstance(head, MysqlGtidSet) else there
+    if any(there[name] < last or in_file.get(name, last) > last for name, last in known.items() if name in there):
+        cause = f"known: {place.gtid}; there: {logged}"
+        raise RelayError("RELAY-009", Where(source=source, position=str(place.position)), cause)
+
+
+def _last(gtid: str) -> dict[str, int]:
+    """Return the last number of each origin (MySQL) or domain (MariaDB) of a GTID set."""
+    if ":" in gtid:
+        return {origin: intervals[-1][1] for origin, intervals in MysqlGtidSet.parse(gtid).origins}
+    return {str(domain): number for domain, _, number in MariadbGtidSet.parse(gtid).last}
 
 
 def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
