@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from unshard.checks import limits, losses, partitions, privileges, rules, server, shards, tables, tidb
+from unshard.checks import limits, losses, partitions, privileges, rules, server, shards, tables, tidb, zones
 from unshard.checks.facts import SourceFacts, TaskFacts, read_facts
 from unshard.checks.grouped import LocatedFinding, grouped
 from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
@@ -168,7 +168,11 @@ ITEMS: tuple[Item, ...] = (
         "table_schema", "table structure compatibility check",
         "tables have keys, no foreign keys that go unchecked, and fit into what the target has, with their partitions",
         "source",
-        lambda source, task, config: (*tables.table_schema(source, task), *partitions.partitions(source, task)),
+        lambda source, task, config: (
+            *tables.table_schema(source, task),
+            *partitions.partitions(source, task),
+            *zones.computed_by_zone(source, task),
+        ),
         worst="fail",
     ),
     Item(

@@ -97,7 +97,7 @@ class LoadUnit:
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` its extracted
     columns. Files of tables that `allow` keeps out are skipped. `alike`: as in `load.structure.LoadRules`. `collations`
     maps collations to those that a TiDB target is to have in their place. `clamps`: a TIME beyond the range of the
-    target is clamped.
+    target is clamped. `zone` gives the time zone of the source's sessions, "" where it can't be asked.
     """
 
     def __init__(
@@ -114,11 +114,12 @@ class LoadUnit:
         collations: Mapping[str, str] | None = None,
         *,
         clamps: bool = False,
+        zone: Callable[[], str] = lambda: "",
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._rules = LoadRules(route, mapping_for, extracted, alike, clamps=clamps)
+        self._rules = LoadRules(route, mapping_for, extracted, alike, clamps=clamps, zone=zone)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
         self._collations = collations or {}

@@ -64,7 +64,7 @@ from unshard.validation.on_demand import OnDemandValidator
 from unshard.validation.validator import Validator
 from unshard.worker.first_structures import FirstStructures
 from unshard.worker.source_facts import answer_of, check_filters, check_rules, listing, statement_rules, upstream_tables
-from unshard.worker.source_traits import read_traits
+from unshard.worker.source_traits import read_traits, source_zone
 from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
 from unshard.worker.watch import TargetWatch, UpstreamWatch
@@ -275,6 +275,7 @@ def _load(
         config.pessimistic,
         config.collations,
         clamps=config.time_values == "clamp",
+        zone=partial(source_zone, to_endpoint(config.source.database)) if config.mode != "load" else lambda: "",
     )
 
 
@@ -324,6 +325,7 @@ def _sync(
     table_rules = TableRules(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
+    table_rules.zone = traits.default_zone
     table_rules.is_sequence = lambda table: (
         tables.find(table) is None and answer_of(source, lambda connection: is_sequence(connection, table))
     )
