@@ -8,7 +8,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect
 from unshard.schema.text import read_show_create, to_table
-from unshard.schema.zoned import zone_faults
+from unshard.schema.zoned import condition_depends, zone_faults
 from unshard.sync.planning.target_plan import plan_target
 
 CHINA = "+08:00"
@@ -123,3 +123,21 @@ def test_rows_are_not_planned() -> None:
     assert caught.value.code == "SYNC-007"
     assert "CONVERT_TZ(`ts`, '+00:00', '+08:00') in place of `ts`" in caught.value.cause
     assert plan_target(one, one, Where()).columns == ("id", "n", "ts", "gone", "dt")
+
+
+@pytest.mark.parametrize(
+    ("condition", "depends"),
+    [
+        ("ts >= '2024-05-01'", True),
+        ("`ts` BETWEEN '2024-05-01' AND '2024-05-02'", True),
+        ("dt > NOW() - INTERVAL 1 DAY", True),
+        ("dt >= CURDATE()", True),
+        ("n > 5 AND dt >= '2024-05-01'", False),
+        ("ts IS NOT NULL", False),
+        ("UNIX_TIMESTAMP(ts) >= 1714492800", False),
+        ("ts >= CONVERT_TZ('2024-05-01 00:00:00', '+08:00', '+00:00')", False),
+        ("v = 'ts'", False),
+    ],
+)
+def test_the_condition_of_a_copy(condition: str, depends: bool) -> None:
+    assert condition_depends(condition, table()) is depends

@@ -176,6 +176,10 @@ ITEMS: tuple[Item, ...] = (
         worst="fail",
     ),
     Item(
+        "where_zone", "where clause checker", "`where` of the copy has no local times of the source", "source",
+        _of_source(zones.where_by_zone), when=_copies, applies=_COPY, worst="fail",
+    ),
+    Item(
         "tidb_tables", "table structure checker for TiDB",
         "a TiDB target can have the tables, with all of their columns and keys", "source",
         lambda source, task, config: tidb.tables(source, task), when=_copies,

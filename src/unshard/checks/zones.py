@@ -10,7 +10,7 @@ from unshard.checks.result import Finding
 from unshard.model.table import Table
 from unshard.mysql.connection import session
 from unshard.mysql.structure import find_create_statement, is_hash_column
-from unshard.schema.zoned import zone_faults
+from unshard.schema.zoned import condition_depends, is_utc, zone_faults
 from unshard.source.system_zone import default_zone
 
 
@@ -39,6 +39,29 @@ def computed_by_zone(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
                     str(table.name),
                     str(target),
                 )
+
+
+def where_by_zone(source: SourceFacts) -> Iterator[Finding]:
+    """Report `where` under `mydumpers` with local times: Unshard reads in UTC, an expression filter in local time."""
+    where = source.config.dumper.where
+    found = [table for table in source.tables.values() if condition_depends(where, table)] if where else []
+    if not found:
+        return
+    with session(source.end.endpoint, "source") as connection:
+        zone = default_zone(connection)
+    if is_utc(zone):
+        return
+    name = found[0].name
+    more = f" and of {len(found) - 1:,} more tables" if len(found) > 1 else ""
+    yield Finding(
+        "fail",
+        f"`where` under `mydumpers` has local times, by which it would take other rows of {name}{more} in UTC, in which"
+        f" tables are read, than in the source's time zone, {zone}: {where}",
+        f"write each moment as CONVERT_TZ('YYYY-MM-DD HH:MM:SS', '{zone}', '+00:00'), or compare UNIX_TIMESTAMP(column)"
+        " with a number; an expression filter keeps its local time. If the times are meant in UTC, put `where_zone`"
+        " under `ignore-checking-items`",
+        str(name),
+    )
 
 
 def _computes(table: Table) -> bool:

@@ -60,6 +60,7 @@ CheckingItem = Literal[
     "tidb_limits",
     "value_limits",
     "large_value_limits",
+    "where_zone",
 ]
 """The names that `ignore-checking-items` accepts: DM's, and our own."""
 

@@ -18,7 +18,7 @@ from unshard.errors import DdlError
 from unshard.mysql.connection import rows
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, TokenKind
-from unshard.schema.zoned import is_utc
+from unshard.schema.zoned import CLOCK, is_utc
 from unshard.source.system_zone import offset_text
 
 _OFFSET = re.compile(r"[+-]\d{1,2}:\d\d")
@@ -26,13 +26,7 @@ _OF_ROWS = frozenset({"MODIFY", "CHANGE", "AS"})
 """Words without one of which an ALTER computes no value from another value of the row."""
 _DATE = re.compile(r"['\"]?\d[\d:.T /-]{3,}['\"]?")
 """A constant that may be a date."""
-_CLOCK = frozenset(
-    {
-        "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURDATE", "CURRENT_DATE", "CURTIME", "CURRENT_TIME",
-        "SYSDATE", "UNIX_TIMESTAMP", "FROM_UNIXTIME",
-    }
-)  # fmt: skip
-"""Words with which a statement asks for a local time."""
+_OF_EPOCH = frozenset({"UNIX_TIMESTAMP", "FROM_UNIXTIME"})
 _CONVERTING = """
 SELECT COUNT(*) FROM information_schema.COLUMNS
 WHERE TABLE_NAME IN ({names}) AND GENERATION_EXPRESSION LIKE '%%convert_tz(%%'
@@ -55,7 +49,7 @@ def session_zone(connection: Any, context: Context, statement: str) -> str:
     if is_utc(zone):
         return "+00:00"
     if not is_tidb(connection) and _converts_from_utc(connection, found := tokens_of(statement, context)):
-        if {token.word for token in found} & _CLOCK or _brings_other_moments(connection, found):
+        if {token.word for token in found} & (CLOCK | _OF_EPOCH) or _brings_other_moments(connection, found):
             raise DdlError("DDL-056", context.where, values={"statement": statement, "zone": zone})
         return "+00:00"
     if _OFFSET.fullmatch(zone):

@@ -20,11 +20,20 @@ from unshard.mysql.defaults import column_lines
 from unshard.schema.lex import Token, TokenKind, tokens
 
 _UTC = frozenset({"", "UTC", "ETC/UTC", "UCT", "GMT", "ETC/GMT", "ZULU", "+00:00", "-00:00", "+0:00", "-0:00"})
+CLOCK = frozenset(
+    {
+        "NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURDATE", "CURRENT_DATE", "CURTIME", "CURRENT_TIME",
+        "SYSDATE",
+    }
+)  # fmt: skip
+"""Words with which a statement asks for a local time."""
 _KEY = re.compile(r"^ +(?:UNIQUE )?KEY `((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
 
 # An expression is searched as a text of its own, with a blank between tokens: §t is a TIMESTAMP, §z a column that
 # depends on the zone, §utc a constant that names UTC, §s any other constant.
-_INDEPENDENT = re.compile(r"(?:unix_timestamp|isnull) \( §t \)|§t is (?:not )?null|§t (?:[<>=!] )+§t")
+_INDEPENDENT = re.compile(
+    r"(?:unix_timestamp|isnull) \( §t \)|unix_timestamp \( \)|§t is (?:not )?null|§t (?:[<>=!] )+§t"
+)
 _CONVERTED = re.compile(
     r"convert_tz \( (?:§t|from_unixtime \( (?:[^()§]|\( [^()§]* \))* \)) , §utc , §(?:s|utc) \)"
     r"|unix_timestamp \( convert_tz \( [^()§]* , §s , §utc \) \)"
@@ -54,6 +63,19 @@ def zone_faults(source: Table, target: Table, zone: Callable[[], str]) -> list[s
     found = {what: one for what, one in _written(target, converts=False).items() if what in converting}
     found |= {what: one for what, one in _written(target, converts=True).items() if what in own}
     return [_fault(what, *one, name) for what, one in sorted(found.items())]
+
+
+def condition_depends(condition: str, table: Table) -> bool:
+    """Return whether the rows of a table for which a condition is true depend on the session's time zone.
+
+    One that names CONVERT_TZ is taken to be written for a session of UTC.
+    """
+    found = _tokens(condition)
+    words = {token.word for token in found}
+    if "CONVERT_TZ" in words:
+        return False
+    stamps = {column.name.lower() for column in table.columns if column.type == "timestamp"}
+    return bool(words & CLOCK) or _depends(found, None, stamps, (), converts=False)
 
 
 def _fault(what: str, text: str, stamps: Sequence[str], zone: str) -> str:
