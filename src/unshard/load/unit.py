@@ -32,6 +32,7 @@ from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
+from unshard.mysql.types import read_by_number
 from unshard.retry import retrying
 from unshard.run_tasks import RunTasks
 from unshard.target.clamped_values import create as create_clamped
@@ -350,6 +351,8 @@ def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str, esca
             lost = ""
             if column.type == "enum" and "" in column.members:
                 lost = "the dump can't tell an ENUM's error value from its empty member, which is loaded"
+            elif read_by_number(column):
+                lost = "the dump can't tell whether a SET's empty member is in a value, and it is loaded without"
             elif column.type == "float":
                 lost = "the dump holds FLOAT values rounded to six digits, as the server shows them"
             if lost:
