@@ -245,8 +245,9 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "json_values", "json value checker",
-        "no JSON of MySQL goes into a column that makes other values of its DECIMAL, dates and binary values", "source",
-        lambda source, task, config: losses.json_values(source, task), applies="all but `dump`, from MySQL",
+        "no JSON, nor text that the target has as JSON, loses DECIMAL, dates, binary values or digits", "source",
+        lambda source, task, config: (*losses.json_values(source, task), *losses.texts_into_json(source, task)),
+        applies="all but `dump`",
     ),
     Item(
         "character_codes", "character code checker",

@@ -17,7 +17,7 @@ from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
-from unshard.mysql.altered_values import documents, target_kind, times
+from unshard.mysql.altered_values import documents, target_kind, texts_of_documents, times
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
@@ -343,7 +343,9 @@ def _sync(
     kind = cache(lambda: store.on_target(partial(target_kind, from_mysql=not statements.traits.mariadb)))
     stops_at_values, clamps = config.json_values == "stop", config.time_values == "clamp"
     if stops_at_values:
-        table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
+        table_rules.documents = lambda table, there: frozenset(
+            one.name for find in (documents, texts_of_documents) for one in find(table, there, kind())
+        )
     if clamps:
         table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
     coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))
