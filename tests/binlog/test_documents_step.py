@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from struct import pack
+from types import SimpleNamespace
+from typing import cast
 
+import pyarrow as pa
 import pytest
 from made_events import File
 from row_images import map_table, rows
 
+from support.refusals import refusal
 from unshard.errors import SyncError, Where
+from unshard.model.change import Op
 from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch.excluded_changes import LeftOutRows
 from unshard.sync.batch.plan import BatchPlan, BatchShape, Range, TablePlan
 from unshard.sync.batch.stored_plan import digest
+from unshard.sync.changes.documents import refuse_documents
 from unshard.sync.planning.operators import refuse_ahead
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.planning.target_plan import plan_target
@@ -141,3 +147,34 @@ def test_the_rules_tell_the_columns_and_an_open_batch_can_go_on_without() -> Non
     assert stopping.documents == again.documents == {"j"}
     assert converting.documents == frozenset()
     assert digest(stopping) == digest(converting)
+
+
+LOST = '{"a": 0.1234567890123456789}'
+
+
+@pytest.mark.parametrize(
+    ("images", "seq"),
+    [
+        ([(Op.INSERT, '{"a": 1}'), (Op.INSERT, LOST), (Op.INSERT, LOST)], 1),
+        ([(Op.UPDATE_BEFORE, "{}"), (Op.UPDATE_AFTER, LOST)], 1),
+        ([(Op.UPDATE_BEFORE, LOST), (Op.UPDATE_AFTER, "{}"), (Op.DELETE, LOST), (Op.INSERT, None)], None),
+    ],
+)
+def test_a_number_in_a_text_that_the_target_rounds(images: list[tuple[Op, str | None]], seq: int | None) -> None:
+    """Column `j` is text here and JSON in the target; `k` is text there too."""
+    text = replace(COLUMNS[1], type="longtext", definition="longtext", charset="utf8mb4")
+    own = replace(TABLE, columns=(COLUMNS[0], text, replace(text, name="k")))
+    table = TablePlan(own, plan_target(own, own, Where()), documents=frozenset({"j"}))
+    plan = SimpleNamespace(source="s1", by_name=lambda: {NAME: table})
+    ops, texts = zip(*images, strict=True)
+    batch = pa.record_batch(
+        {
+            "op": pa.array(ops, pa.int8()),
+            "seq": pa.array(range(len(ops)), pa.int64()),
+            "id": pa.array([1] * len(ops), pa.int64()),
+            "j": pa.array(texts, pa.string()),
+            "k": pa.array([LOST] * len(ops), pa.string()),
+        }
+    )
+    error = refusal(SyncError, refuse_documents, cast(BatchPlan, plan), [(table, batch)], ())
+    assert (error.values["seq"] if error is not None else None) == seq

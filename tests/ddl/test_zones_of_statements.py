@@ -87,3 +87,40 @@ def test_a_target_without_the_name_of_the_zone(berlin: MariadbServer, schema: st
         followed._offset = begin
         followed.follow()
         assert_equal_rows(followed)
+
+
+CONVERTING = "at TIMESTAMP NULL, v VARCHAR(9), day DATE AS (DATE(CONVERT_TZ(at, '+00:00', '+02:00'))) STORED"
+
+
+def test_a_column_that_converts_from_utc_is_computed_in_utc(
+    berlin: MariadbServer, knowing: MariadbServer, schema: str
+) -> None:
+    """The server computes it anew as it copies the table. The source has the column without the conversion."""
+    with closing(stocked(berlin, knowing, schema, CONVERTING)) as followed:
+        rows(followed.target, f"INSERT INTO {schema}.t (id, at) VALUES (3, '2024-07-15 22:30:00')")
+        followed.run("ALTER TABLE t MODIFY v VARBINARY(20), ADD n INT NOT NULL DEFAULT 5")
+        assert [str(day) for (day,) in rows(followed.target, f"SELECT day FROM {schema}.t WHERE id = 3")] == [
+            "2024-07-16"
+        ]
+        for statement in ("ALTER TABLE t ADD d DATETIME DEFAULT NOW()", "ALTER TABLE t ADD e DATE AS (DATE(at))"):
+            with pytest.raises(DdlError) as caught:
+                followed.run(statement)
+            assert caught.value.code == "DDL-056"
+
+
+def test_past_a_statement_that_needs_the_zone(berlin: MariadbServer, knowing: MariadbServer, schema: str) -> None:
+    """By the advice of DDL-056: the column is dropped on the target and added again after the statement."""
+    with closing(stocked(berlin, knowing, schema, "at TIMESTAMP NULL, day DATE AS (DATE(at)) STORED")) as followed:
+        column = "day DATE AS (DATE(CONVERT_TZ(at, '+00:00', '+02:00'))) STORED"
+        rows(followed.target, f"ALTER TABLE {schema}.t DROP COLUMN day, ADD {column}")
+        with pytest.raises(DdlError) as caught:
+            followed.run("ALTER TABLE t ADD d DATETIME DEFAULT NOW()")
+        assert caught.value.code == "DDL-056"
+        for unlogged in ("SET sql_log_bin = 0", "ALTER TABLE t DROP d", "SET sql_log_bin = 1"):
+            rows(followed.source, unlogged)
+        rows(followed.target, f"ALTER TABLE {schema}.t DROP COLUMN day")
+        followed.run("ALTER TABLE t ADD d DATETIME DEFAULT NOW()")
+        rows(followed.target, f"ALTER TABLE {schema}.t ADD {column}")
+        sql = f"SELECT id, at, d FROM {schema}.t"
+        rows(followed.source, "SET time_zone = '+00:00'")
+        assert rows(followed.source, sql) == rows(followed.target, sql)

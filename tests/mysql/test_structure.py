@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
 
+from unshard.load.create_statements import create_table
+from unshard.model.shape import misfits
 from unshard.model.table import TableName
-from unshard.mysql.connection import session
+from unshard.mysql.connection import rows, session
 from unshard.mysql.structure import read_table, table_names, without_hashes
 from unshard.testing.mariadb_server import MariadbServer
+from unshard.testing.mysql_server import Mysql80Server
 
 MEMBERS = ("plain", "it's", "back\\slash", "line\nfeed", "comma,quote'", "", "é漢", "zero\0byte")
 
@@ -64,3 +70,27 @@ def test_columns_that_unique_keys_by_a_hash_hide(source_server: MariadbServer, s
     assert all(column.generated and column.invisible for column in table.columns[4:])
     assert without_hashes(table).columns == table.columns[:-2]
     assert [column.name for column in memory.columns] == ["v"]
+
+
+@pytest.mark.server
+@pytest.mark.mysql_80_program
+def test_a_type_that_newer_servers_name_otherwise(target_server: MariadbServer, schema: str) -> None:
+    """MySQL 8.0.11 and newer show GEOMETRYCOLLECTION as geomcollection, which no other server knows."""
+    name = TableName(schema, "t")
+    columns = "id INT PRIMARY KEY, g GEOMETRYCOLLECTION, geomcollection INT, c VARCHAR(20) DEFAULT 'geomcollection'"
+    target_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {name} ({columns})")
+    with Mysql80Server() as server:
+        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {name} ({columns})")
+        with closing(server.connection()) as connection:
+            here = read_table(connection, name)
+    with closing(target_server.connection()) as connection:
+        there = read_table(connection, name)
+        assert here is not None
+        assert there is not None
+        earlier = replace(here, columns=(here.columns[0], replace(here.columns[1], type="geomcollection")))
+        assert misfits(here, there) == misfits(there, here) == []
+        assert misfits(earlier, replace(there, columns=there.columns[:2])) == []
+        rows(connection, f"DROP TABLE {name}")
+        text = here.create_sql.replace("utf8mb4_0900_ai_ci", "utf8mb4_general_ci")
+        rows(connection, create_table(text, schema, name, lambda one: one))
+        assert read_table(connection, name) == there

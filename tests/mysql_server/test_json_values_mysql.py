@@ -9,9 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.advice_walks import Walk
+from support.checked_tasks import found, with_keys
 from support.json_values import CONVERT, go_on_with_conversion, go_on_with_text
-from support.task_runs import TaskRun, newest
+from support.task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import UnshardError
+from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.mysql_server import Mysql80Server, MysqlServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -98,3 +100,31 @@ def test_nothing_of_a_transaction_in_slices_is_applied(
     assert (error.code, error.where.table) == ("SYNC-078", str(table))
     assert str(error.where.position).startswith(newest(mysql_80).file)
     assert mysql_target.query(f"SELECT COUNT(*) FROM {table}") == [(0,)]
+
+
+def test_text_that_the_target_has_as_json(
+    source_server: MariadbServer, mysql_target: MysqlServer, schema: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """MariaDB's JSON is text: a number with many digits stops the task, and arrives rounded where that is allowed."""
+    table, lost = f"{schema}.docs", '{"a": 0.1234567890123456789, "id": 18446744073709551616123}'
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY, doc JSON, note TEXT)")
+    mysql_target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY, doc JSON, note TEXT)")
+    source_server.run(f"INSERT INTO {table} VALUES (1, '[0.1, 12345678901234567890]', '0.1234567890123456789')")
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, mysql_target, (schema,))
+    (lack,) = found(files, "json value checker")
+    assert "(doc)" in lack.short_error
+    assert source_server.query(lack.instruction.partition(";")[0]) == [(1,)]
+    with TaskRun(files.write(), spark) as run:
+        run.reach("sync")
+        source_server.run(f"INSERT INTO {table} VALUES (2, '[0.1]', NULL)")
+        run.catch_up()
+    source_server.run(f"INSERT INTO {table} VALUES (3, '{lost}', NULL)")
+    with TaskRun(files, spark).failing() as run:
+        error = run.error()
+    assert isinstance(error, UnshardError)
+    assert error.code == "SYNC-078"
+    assert mysql_target.query(f"SELECT COUNT(*) FROM {table}") == [(2,)]
+    with TaskRun(with_keys(files, json_values="convert").write(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+    assert mysql_target.query(f"SELECT COUNT(*) FROM {table}") == [(3,)]

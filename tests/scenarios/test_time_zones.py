@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from support.shard_runs import Shards
 from support.task_runs import TaskFiles, TaskRun
 from support.time_zones import server_of, server_that_knows
+from unshard.errors import LoadError, SyncError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mariadb_server import MariadbServer
@@ -18,6 +19,7 @@ from unshard.testing.mariadb_server import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 BERLIN = "Europe/Berlin"
 OF_THE_HOST = "SET time_zone = 'SYSTEM'"
+LATE = "2024-01-15 20:00:00"
 WINTER, SUMMER = "'2024-01-15 11:00:00'", "'2024-07-15 10:00:00'"
 
 
@@ -87,3 +89,48 @@ def test_a_shard_without_rows_has_the_zone_of_the_others(
     (here,) = berlin.query(f"SELECT at FROM {shards.at(0)}")
     assert knowing.query(f"SELECT at FROM {shards.merged}") == [here]
     assert str(here[0]) == "2024-07-15 15:00:00"
+
+
+@pytest.mark.scenarios
+def test_generated_columns_that_depend_on_the_zone(
+    target_server: MariadbServer, spark: SparkSession, schema: str, tmp_path: Path
+) -> None:
+    """The copy is refused, and so is the first row after an ALTER; columns of the target that convert take all rows."""
+    copied, altered = TableName(schema, "t"), TableName(schema, "u")
+    local = "SET time_zone = '+08:00'"
+    with MariadbServer({"default_time_zone": "+08:00"}) as china:
+        china.run(
+            f"CREATE DATABASE {schema}",
+            f"CREATE TABLE {copied} (id INT PRIMARY KEY, n INT, at TIMESTAMP NULL, day DATE AS (DATE(at)) STORED,"
+            " UNIQUE (n, day))",
+            f"CREATE TABLE {altered} (id INT PRIMARY KEY, at TIMESTAMP NULL)",
+            local,
+            f"INSERT INTO {copied} (id, n, at) VALUES (1, 1, '{LATE}'), (2, 1, '2024-01-16 04:00:00')",
+            f"INSERT INTO {altered} VALUES (1, '{LATE}'), (2, '2024-01-16 04:00:00')",
+        )
+        files = TaskFiles(tmp_path, schema, {"s1": china}, target_server, (schema,)).write()
+        with TaskRun(files, spark).failing() as run:
+            error = run.error()
+        assert isinstance(error, LoadError)
+        assert error.code == "LOAD-004"
+        converted = "DATE(CONVERT_TZ(at, '+00:00', '+08:00'))"
+        target_server.run(f"ALTER TABLE {copied} MODIFY day DATE AS ({converted}) STORED")
+        with TaskRun(files, spark) as run:
+            run.reach("sync")
+            china.run(local, f"INSERT INTO {copied} (id, n, at) VALUES (3, 1, '2024-01-17 04:00:00')")
+            china.run(local, f"ALTER TABLE {copied} MODIFY n BIGINT, ADD v VARCHAR(9) DEFAULT 'x'")
+            china.run(f"UPDATE {copied} SET n = 2 WHERE id = 1")
+            run.catch_up()
+        assert_equal([(china, copied)], (target_server, copied))
+        china.run(local, f"ALTER TABLE {altered} ADD hour INT AS (HOUR(at)) STORED")
+        china.run(local, f"INSERT INTO {altered} (id, at) VALUES (4, '2024-01-16 04:00:00')")
+        with TaskRun(files, spark).failing() as run:
+            error = run.error()
+        assert isinstance(error, SyncError)
+        assert error.code == "SYNC-007"
+        target_server.run(f"ALTER TABLE {altered} MODIFY hour INT AS (HOUR(CONVERT_TZ(at, '+00:00', '+08:00'))) STORED")
+        with TaskRun(files, spark) as run:
+            run.reach("sync")
+            run.catch_up()
+        assert_equal([(china, altered)], (target_server, altered))
+        assert target_server.query(f"SELECT hour FROM {altered} ORDER BY id") == [(20,), (4,), (4,)]

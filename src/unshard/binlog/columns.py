@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column
 from unshard.mysql import charsets
-from unshard.mysql.types import CHARACTERS, arrow_type, zero_text
+from unshard.mysql.types import CHARACTERS, arrow_type, set_text, zero_text
 
 _ZLIB = 8
 _RAW = 8
@@ -134,7 +134,7 @@ def _set_text(column: Column, numbers: pa.Array) -> pa.Array:
         if value >> len(column.members):
             wrong = pc.equal(numbers, pa.scalar(value, pa.uint64()))
             raise UndecodableValue(_first(wrong), f"the value has bits beyond {len(column.members)} members")
-        texts.append(",".join(member for bit, member in enumerate(column.members) if value >> bit & 1))
+        texts.append(set_text(column, value))
     return pa.array(texts, pa.string()).take(encoded.indices)
 
 

@@ -8,8 +8,9 @@ from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.checks.shards import Group
 from unshard.model.table import Index, Table, TableName, quote_name
-from unshard.mysql.altered_values import TargetKind, codes, documents, zeros
+from unshard.mysql.altered_values import TargetKind, codes, documents, texts_of_documents, zeros
 from unshard.mysql.flavour import Flavour
+from unshard.mysql.json_numbers import MAY_LOSE
 
 _AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
 _FOLLOWED = {
@@ -37,6 +38,27 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
                 f" {_FOLLOWED[source.config.json_values]}",
                 f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the documents whose values"
                 " differ then; where that matters, take a LONGTEXT column in the target, which keeps the text",
+                str(name),
+                str(source.targets[name]),
+            )
+
+
+def texts_into_json(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """Warn of text that goes into JSON, which rounds numbers with many digits."""
+    if task.target is None:
+        return
+    kind = kind_of_target(source, task.target)
+    for name, table in source.tables.items():
+        found = texts_of_documents(table, task.there.get(source.targets[name]), kind)
+        if found:
+            examined = " OR ".join(f"{quote_name(column.name)} REGEXP '{MAY_LOSE}'" for column in found)
+            yield Finding(
+                "warn",
+                f"text of {name} ({', '.join(column.name for column in found)}) goes into a column of JSON, which holds"
+                " numbers as 64-bit integers and DOUBLE: the copy stores one with more digits rounded;"
+                f" {_FOLLOWED[source.config.json_values]}",
+                f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the rows that may have such"
+                " a number; where that matters, take a LONGTEXT column in the target, which keeps the text",
                 str(name),
                 str(source.targets[name]),
             )

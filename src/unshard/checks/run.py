@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from unshard.checks import limits, losses, partitions, privileges, rules, server, shards, tables, tidb
+from unshard.checks import limits, losses, partitions, privileges, rules, server, shards, tables, tidb, zones
 from unshard.checks.facts import SourceFacts, TaskFacts, read_facts
 from unshard.checks.grouped import LocatedFinding, grouped
 from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
@@ -168,8 +168,16 @@ ITEMS: tuple[Item, ...] = (
         "table_schema", "table structure compatibility check",
         "tables have keys, no foreign keys that go unchecked, and fit into what the target has, with their partitions",
         "source",
-        lambda source, task, config: (*tables.table_schema(source, task), *partitions.partitions(source, task)),
+        lambda source, task, config: (
+            *tables.table_schema(source, task),
+            *partitions.partitions(source, task),
+            *zones.computed_by_zone(source, task),
+        ),
         worst="fail",
+    ),
+    Item(
+        "where_zone", "where clause checker", "`where` of the copy has no local times of the source", "source",
+        _of_source(zones.where_by_zone), when=_copies, applies=_COPY, worst="fail",
     ),
     Item(
         "tidb_tables", "table structure checker for TiDB",
@@ -237,8 +245,9 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "json_values", "json value checker",
-        "no JSON of MySQL goes into a column that makes other values of its DECIMAL, dates and binary values", "source",
-        lambda source, task, config: losses.json_values(source, task), applies="all but `dump`, from MySQL",
+        "no JSON, nor text that the target has as JSON, loses DECIMAL, dates, binary values or digits", "source",
+        lambda source, task, config: (*losses.json_values(source, task), *losses.texts_into_json(source, task)),
+        applies="all but `dump`",
     ),
     Item(
         "character_codes", "character code checker",

@@ -176,7 +176,8 @@ class TableComparison:
             if alone:
                 yield (
                     f"{table.name}: rows differ only in generated columns ({', '.join(sorted(alone))}), which no repair"
-                    " writes: give the target's columns the expressions of the source's"
+                    " writes: give the target's columns the expressions of the source's. Leave those that convert from"
+                    " UTC (CONVERT_TZ) as they are: both ends are read in UTC, and a VIRTUAL column differs then"
                 )
 
     def _waves(self, cutter: TableCutter, progress: ProgressFile) -> None:

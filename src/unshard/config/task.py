@@ -60,6 +60,7 @@ CheckingItem = Literal[
     "tidb_limits",
     "value_limits",
     "large_value_limits",
+    "where_zone",
 ]
 """The names that `ignore-checking-items` accepts: DM's, and our own."""
 
@@ -251,10 +252,10 @@ class TaskConfig(Section):
     )
     json_values: JsonValues = Field(
         default="stop",
-        description="With a source of MySQL: what a row of the binlog does whose JSON document holds a DECIMAL, a date "
-        "or time, or binary data, for which JSON has no words, and whose column is JSON in the target too. `stop`: the "
-        "task stops in front of it; `convert`: a DECIMAL is stored as a DOUBLE, the others as strings. The copy always "
-        "stores them so.",
+        description="What a row of the binlog does whose column is JSON in the target (MySQL, TiDB), if its document "
+        "holds a DECIMAL, a date or time, or binary data, for which JSON has no words (of MySQL), or, as text, a "
+        "number with more digits than a DOUBLE keeps. `stop`: the task stops in front of it; `convert`: numbers are "
+        "stored as DOUBLE, the others as strings. The copy always stores them so.",
     )
     time_values: TimeValues = Field(
         default="stop",

@@ -58,7 +58,7 @@ class DumperConfig(Section):
         default=0, ge=0, description=f"Rows of one chunk of a table; 0: {DEFAULT_ROWS}."
     )
     where: str = Field(
-        default="", description="Condition that dumped rows meet. The sync that follows does not know it."
+        default="", description="Condition that dumped rows meet, in UTC. The sync that follows does not know it."
     )
     skip_tz_utc: Annotated[bool, NoEffect("sessions are always in UTC")] = Field(
         default=True, description="Leave the dump's session in the server's time zone."

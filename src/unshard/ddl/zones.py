@@ -16,15 +16,21 @@ from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.errors import DdlError
 from unshard.mysql.connection import rows
+from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, TokenKind
+from unshard.schema.zoned import CLOCK, is_utc
 from unshard.source.system_zone import offset_text
 
 _OFFSET = re.compile(r"[+-]\d{1,2}:\d\d")
-_UTC = frozenset({"UTC", "ETC/UTC", "GMT", "ETC/GMT"})
 _OF_ROWS = frozenset({"MODIFY", "CHANGE", "AS"})
 """Words without one of which an ALTER computes no value from another value of the row."""
 _DATE = re.compile(r"['\"]?\d[\d:.T /-]{3,}['\"]?")
 """A constant that may be a date."""
+_OF_EPOCH = frozenset({"UNIX_TIMESTAMP", "FROM_UNIXTIME"})
+_CONVERTING = """
+SELECT COUNT(*) FROM information_schema.COLUMNS
+WHERE TABLE_NAME IN ({names}) AND GENERATION_EXPRESSION LIKE '%%convert_tz(%%'
+"""
 _STAMPS = """
 SELECT COUNT(*) FROM information_schema.COLUMNS
 WHERE TABLE_NAME IN ({names}) AND COLUMN_NAME IN ({names}) AND DATA_TYPE = 'timestamp'
@@ -35,14 +41,19 @@ def session_zone(connection: Any, context: Context, statement: str) -> str:
     """Return the time zone for the session on the target.
 
     A server may not know the names of time zones. Then it is the offset that the zone had when the statement ran, if no
-    other moment counts: it gives the value of NOW(). Raises DdlError DDL-009 where it isn't known which zone the
-    statement had, DDL-043 where the target does not know it.
+    other moment counts: it gives the value of NOW(). It is UTC for a table with generated columns that convert from UTC
+    (`schema.zoned`), which a server computes anew as it copies the table. Raises DdlError DDL-009 where it isn't known
+    which zone the statement had, DDL-043 where the target does not know it, DDL-056 where such a table needs it.
     """
     zone = context.time_zone or context.default_zone or "+00:00"
+    if is_utc(zone):
+        return "+00:00"
+    if not is_tidb(connection) and _converts_from_utc(connection, found := tokens_of(statement, context)):
+        if {token.word for token in found} & (CLOCK | _OF_EPOCH) or _brings_other_moments(connection, found):
+            raise DdlError("DDL-056", context.where, values={"statement": statement, "zone": zone})
+        return "+00:00"
     if _OFFSET.fullmatch(zone):
         return zone
-    if zone.upper() in _UTC:
-        return "+00:00"
     values = {"statement": statement, "zone": zone}
     named = zone.upper() != "SYSTEM"
     if named and rows(connection, "SELECT CONVERT_TZ('2000-01-01', '+00:00', %s)", (zone,))[0][0] is not None:
@@ -51,6 +62,13 @@ def session_zone(connection: Any, context: Context, statement: str) -> str:
     if not offset or _brings_other_moments(connection, tokens_of(statement, context)):
         raise DdlError("DDL-043" if named else "DDL-009", context.where, values=values)
     return offset
+
+
+def _converts_from_utc(connection: Any, found: Sequence[Token]) -> bool:
+    """Return whether a table that the statement may name has generated columns with CONVERT_TZ."""
+    names = sorted({token.value for token in found if token.kind in (TokenKind.NAME, TokenKind.WORD)})
+    marks = ", ".join(["%s"] * len(names))
+    return bool(rows(connection, _CONVERTING.format(names=marks), names)[0][0])
 
 
 def _brings_other_moments(connection: Any, found: Sequence[Token]) -> bool:

@@ -15,7 +15,7 @@ from unshard.errors import DumpError, Where
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
 from unshard.mysql.plain_socket import plain_socket
-from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, zero_text
+from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, read_by_number, set_text, zero_text
 
 BATCH_ROWS = 10_000
 FETCH_ROWS = 2_000
@@ -48,7 +48,8 @@ def select(table: Table, conditions: Sequence[str] = ()) -> str:
 
     FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not utf8mb4
     is read in its own bytes: the server would send a question mark for a character that it can't convert. A DECIMAL
-    ZEROFILL is read without leading zeros, and a YEAR(2) as the full year, as the binlog has them.
+    ZEROFILL is read without leading zeros, and a YEAR(2) as the full year, as the binlog has them; a SET with an empty
+    member as a number.
     """
     terms = [_term(column) for column in dumped_columns(table)]
     condition = " AND ".join(f"({text})" for text in conditions if text)
@@ -66,6 +67,8 @@ def _term(column: Column) -> str:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
     if column.type == "enum" and column.members and (zero := zero_text(column)):
         name = f"IF({name} = 0, '{zero}', {name})"
+    if read_by_number(column):
+        return f"CAST({name} AS UNSIGNED)"
     # CAST ... AS BINARY would give NULL on MariaDB for a text longer than max_allowed_packet
     return f"CONVERT({name} USING binary)" if _own_charset(column) else name
 
@@ -158,6 +161,9 @@ def _typed(columns: Sequence[pa.Array], schema: pa.Schema, table: Table) -> pa.R
     for field, column, values in zip(schema, dumped_columns(table), columns, strict=True):
         place = Where(table=str(table.name))
         try:
+            if read_by_number(column):
+                arrays.append(_set_texts(column, values.cast(pa.string()).cast(pa.uint64())))
+                continue
             charset = _own_charset(column) if field.type == pa.string() else None
             array = _convert(values, field.type, charset)
             arrays.append(_checked(array, column))
@@ -181,6 +187,12 @@ def _checked(values: pa.Array, column: Column) -> pa.Array:
             if unknown := [part for part in parts if part not in known]:
                 raise pa.ArrowInvalid(f"the structure has no member {unknown[0]}: {column.definition}")
     return values
+
+
+def _set_texts(column: Column, numbers: pa.Array) -> pa.Array:
+    encoded = numbers.dictionary_encode()
+    texts = [set_text(column, number) for number in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
 
 
 def _convert(values: pa.Array, kind: pa.DataType, charset: str | None) -> pa.Array:

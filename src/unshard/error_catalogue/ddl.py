@@ -113,6 +113,13 @@ DDL: dict[str, CatalogueEntry] = {
         " statement made it, give the statement itself, `unshard ctl binlog replace {task_file} -s {source_id}"
         ' "CREATE DATABASE ..."`. Then start again',
     ),
+    "DDL-056": CatalogueEntry(
+        "the statement needs the source's time zone, {zone}, and a generated column of the table converts from UTC by"
+        " CONVERT_TZ, so that in a session of that zone the server would compute it wrong: {statement}",
+        "nothing of it is run. On the target, drop the generated column and the keys over it (`ALTER TABLE ... DROP"
+        " COLUMN`), which no row needs, and start again; then the statement is run. Afterwards add the column again, in"
+        " a session with time_zone = '+00:00'",
+    ),
     "DDL-013": CatalogueEntry(
         "sequences are not replicated: {statement}",
         "keep the name {sequence} out by block-allow-list, then start again; create the sequence on the target "

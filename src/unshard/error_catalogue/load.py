@@ -19,7 +19,8 @@ LOAD: dict[str, CatalogueEntry] = {
     ),
     "LOAD-004": CatalogueEntry(
         "the target's table {target} does not take the source's rows: {faults}",
-        "make the target's columns wide enough, drop that table, or route the source to another one",
+        "change the target's columns as the text says (make them wide enough), drop that table, or route the source to"
+        " another one; then start again",
     ),
     "LOAD-005": CatalogueEntry(
         "a row is in the target's table {target} already",

@@ -99,10 +99,11 @@ SYNC: dict[str, CatalogueEntry] = {
     ),
     "SYNC-078": CatalogueEntry(
         "a JSON document in column {column} holds a DECIMAL, a date or time, or binary data, for which JSON text has no"
-        " words: {target}, whose column is JSON too, would store a DOUBLE or a string in its place",
+        " words, or, as text, a number with more digits than a DOUBLE keeps: {target}, whose column is JSON too, would"
+        " store a DOUBLE or a string in its place",
         "put `json-values: convert` into the task's file and start again, where DOUBLE and strings will do; or give the"
         " target a column of text, `ALTER TABLE {target} MODIFY {column} LONGTEXT`, and start again: it keeps the text"
-        " that MySQL prints",
+        " that the source prints",
     ),
     "SYNC-008": CatalogueEntry(
         "the batch that is half applied was planned with other table structures or rules than those of now",

@@ -155,6 +155,7 @@ def _plan(
     every = ExpressionFilters(config.expression_filters, config.case_sensitive, ends.clock)
     own = rules.source, rules.allow, rules.router, rules.mapper
     planner = TableRules(*own, lambda _: upstream, targets, {}, rules.events, every.of_table)
+    planner.zone = ends.traits.default_zone
     return next(iter(in_log_order(planner.plans([name], Position("", 0)))), None)
 
 

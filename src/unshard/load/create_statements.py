@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import TableName, quote_name
+from unshard.mysql.structure import with_known_types
 
 _NAME_TEXT = r"(?:`(?:[^`]|``)+`|[\w$]+)"
 _CREATE = re.compile(
@@ -46,7 +47,7 @@ def create_table(sql: str, source_schema: str, target: TableName, route: Callabl
     A table of an engine without transactions becomes one of InnoDB (`model.shape`). Names of constraints that the
     server made from the table's name are made from the new one (`ddl.own_names.own_names`).
     """
-    sql = _with_transactions(sql)
+    sql = with_known_types(_with_transactions(sql))
     own = quote_name(created_name(sql)[1])[1:-1]
     sql = re.sub(
         rf"^(\s*CONSTRAINT `){re.escape(own)}(_(?:chk|ibfk)_[0-9]+`)",

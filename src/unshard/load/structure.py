@@ -22,6 +22,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.altered_values import passed_through, target_kind, times
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
+from unshard.schema.zoned import zone_faults
 from unshard.target.filled import FilledTables
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, Extracted, constants, with_constants
@@ -43,6 +44,7 @@ class LoadRules:
         alike: tables that merge must have equal columns, for their DDL is coordinated.
         copied: the sharding DDL that only some of the copies contain; their columns may differ by it.
         clamps: a TIME beyond the range of the target is clamped.
+        zone: gives the time zone of the source's sessions.
     """
 
     route: Route
@@ -51,6 +53,7 @@ class LoadRules:
     alike: bool = False
     copied: DdlInSnapshot = field(default_factory=DdlInSnapshot)
     clamps: bool = False
+    zone: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ def prepare(
                 if there is not None and misfits(copy, there) and made_anew({target}):
                     there = alter()
                 known[target] = there
-            faults = misfits(copy, there) if there else ["it is gone again"]
+            faults = misfits(copy, there) or zone_faults(copy, there, rules.zone) if there else ["it is gone again"]
             if faults or there is None:
                 values = {"target": str(target), "faults": "; ".join(faults)}
                 raise LoadError("LOAD-004", one.where, values=values)

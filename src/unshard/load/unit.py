@@ -33,6 +33,7 @@ from unshard.model.progress import Progress, TableProgress
 from unshard.model.table import TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
+from unshard.mysql.types import read_by_number
 from unshard.retry import retrying
 from unshard.run_tasks import RunTasks
 from unshard.target.clamped_values import create as create_clamped
@@ -98,7 +99,7 @@ class LoadUnit:
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` its extracted
     columns. Files of tables that `allow` keeps out are skipped. `alike`: as in `load.structure.LoadRules`. `collations`
     maps collations to those that a TiDB target is to have in their place. `clamps`: a TIME beyond the range of the
-    target is clamped.
+    target is clamped. `zone` gives the time zone of the source's sessions, "" where it can't be asked.
     """
 
     def __init__(
@@ -115,11 +116,12 @@ class LoadUnit:
         collations: Mapping[str, str] | None = None,
         *,
         clamps: bool = False,
+        zone: Callable[[], str] = lambda: "",
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._rules = LoadRules(route, mapping_for, extracted, alike, clamps=clamps)
+        self._rules = LoadRules(route, mapping_for, extracted, alike, clamps=clamps, zone=zone)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
         self._collations = collations or {}
@@ -350,6 +352,8 @@ def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str, esca
             lost = ""
             if column.type == "enum" and "" in column.members:
                 lost = "the dump can't tell an ENUM's error value from its empty member, which is loaded"
+            elif read_by_number(column):
+                lost = "the dump can't tell whether a SET's empty member is in a value, and it is loaded without"
             elif column.type == "float":
                 lost = "the dump holds FLOAT values rounded to six digits, as the server shows them"
             if lost:

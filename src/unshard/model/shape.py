@@ -35,6 +35,9 @@ _TIMES = frozenset({"time", "datetime", "timestamp"})
 _SHOWN = {"uuid": 36, "inet6": 39, "inet4": 15}
 """The number of characters in the longest text of a value of that type."""
 
+_RENAMED = {"geomcollection": "geometrycollection"}
+"""By name, the older name of a type: earlier versions recorded structures with either."""
+
 NO_TRANSACTIONS = "MyISAM|Aria|MEMORY|CSV|ARCHIVE|MRG_MyISAM|BLACKHOLE"
 """Engines without transactions."""
 
@@ -117,7 +120,7 @@ def _fits(source: Column, target: Column) -> bool:
         # the number 0 of an ENUM is written as an empty text, which must not be a member there only
         told_apart = source.type == "set" or "" in source.members or "" not in target.members
         return target.type == source.type and set(source.members) <= set(target.members) and told_apart
-    return target.type == source.type
+    return _RENAMED.get(target.type, target.type) == _RENAMED.get(source.type, source.type)
 
 
 def _digits(column: Column) -> float:

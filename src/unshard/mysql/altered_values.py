@@ -34,7 +34,7 @@ def target_kind(connection: Any, *, from_mysql: bool) -> TargetKind:
 
 
 def documents(table: Table, there: Table | None, kind: TargetKind) -> list[Column]:
-    """Return the columns of JSON whose DECIMAL, dates and binary values become other ones."""
+    """Return the columns of MySQL's JSON whose DECIMAL, dates and binary values become other ones."""
     if not kind.from_mysql:
         return []
     takes = _columns(there)
@@ -45,6 +45,20 @@ def documents(table: Table, there: Table | None, kind: TargetKind) -> list[Colum
         if column.type == "json"
         and not column.generated
         and (takes[column.name.lower()].type if column.name.lower() in takes else default) == "json"
+    ]
+
+
+def texts_of_documents(table: Table, there: Table | None, kind: TargetKind) -> list[Column]:
+    """Return the columns of text, MariaDB's JSON among them, that the target has as JSON: numbers may lose digits."""
+    takes = _columns(there)
+    return [
+        column
+        for column in table.columns
+        if kind.json
+        and column.type in CHARACTERS
+        and not column.generated
+        and column.name.lower() in takes
+        and takes[column.name.lower()].type == "json"
     ]
 
 
@@ -129,6 +143,8 @@ def altered(
     """
     if converts and (found := documents(table, there, kind)):
         yield "a DECIMAL inside of a JSON document becomes a DOUBLE, dates, times and binary values strings", found
+    if converts and (found := texts_of_documents(table, there, kind)):
+        yield "a number in a JSON document becomes a DOUBLE, which rounds one of more than 15 digits", found
     if found := codes(table, there, kind):
         yield "a character with two codes arrives under one of them; the text is equal, its bytes may differ", found
     if found := zeros(table, kind):

@@ -38,6 +38,7 @@ _MEANING = {"0": "\0", "n": "\n", "r": "\r"}
 _TEXT = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
 _PERIOD = re.compile(r"^  PERIOD FOR SYSTEM_TIME \(`((?:[^`]|``)+)`, `((?:[^`]|``)+)`\)", re.MULTILINE)
 
+_GEOMETRIES = re.compile(r"^( +`(?:[^`]|``)+` )geomcollection\b", re.MULTILINE)
 _HASH = "DB_ROW_HASH_"
 _HASH_COLUMN = Column("", "bigint", "bigint(20) unsigned", True, precision=20, generated=True, invisible=True)
 _IN_MEMORY = re.compile(r"\n\) ENGINE=MEMORY\b")
@@ -140,7 +141,17 @@ def _references(connection: Any) -> Iterator[tuple[TableName, TableName]]:
 def create_statement(connection: Any, name: TableName) -> str:
     """Return SHOW CREATE TABLE without the AUTO_INCREMENT counter, which is data and not structure."""
     (row,) = rows(connection, f"SHOW CREATE TABLE {name.quoted}")
-    return _COUNTER.sub("", str(row[1]), count=1)
+    return with_known_types(_COUNTER.sub("", str(row[1]), count=1))
+
+
+def known_type(name: str) -> str:
+    """Return a type's name as all servers know it: MySQL 8.0.11 and newer show GEOMETRYCOLLECTION as geomcollection."""
+    return "geometrycollection" if name == "geomcollection" else name
+
+
+def with_known_types(create_sql: str) -> str:
+    """Return SHOW CREATE TABLE with the names of types that all servers know (`known_type`)."""
+    return _GEOMETRIES.sub(r"\1geometrycollection", create_sql)
 
 
 def find_create_statement(connection: Any, name: TableName) -> str | None:
@@ -162,8 +173,8 @@ def to_column(row: tuple[Any, ...], *, tidb: bool = False) -> Column:
     extra = (extra or "").lower()
     return Column(
         name=name,
-        type=kind.lower(),
-        definition=definition,
+        type=known_type(kind.lower()),
+        definition=known_type(definition),
         nullable=nullable == "YES",
         charset=charset,
         collation=collation,

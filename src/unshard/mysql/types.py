@@ -40,6 +40,20 @@ def zero_text(column: Column) -> str:
     return next(text for text in ("", "0", "00", "000", "0000", "00000") if text not in column.members)
 
 
+def set_text(column: Column, bits: int) -> str:
+    """Return the text of a SET's number, whose bit 0 is the first member; every server reads it as this number.
+
+    An empty member makes a difference in its place only: alone it is a comma, because an empty text is the number 0.
+    """
+    members = [member for bit, member in enumerate(column.members) if bits >> bit & 1]
+    return "," if members == [""] else ",".join(members)
+
+
+def read_by_number(column: Column) -> bool:
+    """Return whether a column is a SET with an empty member, which the text that a server shows may lack."""
+    return column.type == "set" and "" in column.members
+
+
 def as_written(column: Column, values: pa.Array) -> pa.Array:
     """Return values in the form in which literals are made of them: those of a YEAR(2) as text of four digits.
 

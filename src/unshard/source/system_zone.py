@@ -45,6 +45,15 @@ def system_zone(connection: Any) -> str:
         rows(connection, "SET SESSION time_zone = '+00:00'")
 
 
+def default_zone(connection: Any) -> str:
+    """Return the time zone of sessions that set none: an offset, a name, or SYSTEM as `system_zone` returns it.
+
+    The session is in UTC before and afterwards. Raises MySQLdb.Error.
+    """
+    ((zone,),) = rows(connection, "SELECT @@global.time_zone")
+    return system_zone(connection) if str(zone).upper() == "SYSTEM" else str(zone)
+
+
 def _place(name: str) -> tuple[int, str]:
     region = name.partition("/")[0]
     return (_REGIONS.index(region) if region in _REGIONS else len(_REGIONS)), name

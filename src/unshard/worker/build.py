@@ -17,7 +17,7 @@ from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
-from unshard.mysql.altered_values import documents, target_kind, times
+from unshard.mysql.altered_values import documents, target_kind, texts_of_documents, times
 from unshard.mysql.collation_weights import collation_difference
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
@@ -73,7 +73,7 @@ from unshard.worker.source_facts import (
     statement_rules,
     upstream_tables,
 )
-from unshard.worker.source_traits import read_traits
+from unshard.worker.source_traits import read_traits, source_zone
 from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
 from unshard.worker.watch import TargetWatch, UpstreamWatch
@@ -287,6 +287,7 @@ def _load(
         config.pessimistic,
         config.collations,
         clamps=config.time_values == "clamp",
+        zone=partial(source_zone, to_endpoint(config.source.database)) if config.mode != "load" else lambda: "",
     )
 
 
@@ -337,6 +338,7 @@ def _sync(
     table_rules = TableRules(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
+    table_rules.zone = traits.default_zone
     table_rules.is_sequence = lambda table: (
         (tables.is_late(table) or tables.find(table) is None)
         and answer_of(source, lambda connection: is_sequence(connection, table))
@@ -355,7 +357,9 @@ def _sync(
     kind = cache(lambda: store.on_target(partial(target_kind, from_mysql=not statements.traits.mariadb)))
     stops_at_values, clamps = config.json_values == "stop", config.time_values == "clamp"
     if stops_at_values:
-        table_rules.documents = lambda table, there: frozenset(one.name for one in documents(table, there, kind()))
+        table_rules.documents = lambda table, there: frozenset(
+            one.name for find in (documents, texts_of_documents) for one in find(table, there, kind())
+        )
     if clamps:
         table_rules.clamped = lambda table, there: frozenset(one.name for one in times(table, there, kind()))
     coarse_keys = CoarseKeys(targets.get, partial(collation_difference, source, store.endpoint))

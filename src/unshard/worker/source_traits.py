@@ -11,7 +11,7 @@ from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import Flavour, identify
-from unshard.source.system_zone import system_zone
+from unshard.source.system_zone import default_zone, system_zone
 from unshard.sync.statements.reader import SourceTraits
 
 
@@ -36,6 +36,12 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             logs_creates=not mariadb or tuple(server.version) < (10, 11),
             keeps_name=partial(_keeps_name, endpoint),
         )
+
+
+def source_zone(endpoint: Endpoint) -> str:
+    """Return the time zone of sessions that set none, as `SourceTraits.default_zone`. Raises SourceError."""
+    with session(endpoint, "source") as connection:
+        return default_zone(connection)
 
 
 _CLOCKS_SECONDS = 300

@@ -334,18 +334,20 @@ class CheckpointStore:
         self.drop()
         drop_writers(self.rows_writer)
 
-    def in_one(self, write: Callable[[Any], None]) -> None:
+    def in_one(self, write: Callable[[Any], T]) -> T:
         """Run `write` in one transaction of the source's owner. Raises SyncError SYNC-001 where another owns it."""
 
-        def attempt(connection: Any) -> None:
+        def attempt(connection: Any) -> T:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
                 receipts.hold(cursor, self.meta, self.source, self.epoch, moves=self.moves)
-                write(cursor)
+                answer = write(cursor)
                 cursor.execute("COMMIT")
+                return answer
 
-        self.on_target(attempt)
+        answer = self.on_target(attempt)
         self.moves += 1
+        return answer
 
     def _wait_for_predecessors(self, connection: Any) -> None:
         """Wait until no earlier process can change a structure any more."""

@@ -52,6 +52,7 @@ class TableRules:
         documents: returns the columns of a table, given of source and target, whose opaque values in JSON stop the
             task.
         is_sequence: returns whether a name is that of a sequence, which has row events and is no table.
+        zone: the time zone of the source's sessions that set none; "" where it isn't known.
     """
 
     source: str
@@ -69,6 +70,7 @@ class TableRules:
     documents: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
     clamped: Callable[[Table, Table], frozenset[str]] = lambda table, there: frozenset()
     is_sequence: Callable[[TableName], bool] = lambda name: False
+    zone: str = ""
     version: int = 0
     _sequences: set[TableName] = field(default_factory=set)
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
@@ -154,7 +156,14 @@ class TableRules:
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
         asked = self.events, self.row_filters
         return TableRules(
-            self.source, *ends, {}, *asked, fills=self.fills, documents=self.documents, clamped=self.clamped
+            self.source,
+            *ends,
+            {},
+            *asked,
+            fills=self.fills,
+            documents=self.documents,
+            clamped=self.clamped,
+            zone=self.zone,
         )
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
@@ -221,7 +230,8 @@ class TableRules:
         lacking, own = self.fills(upstream)
         filled = tuple(one for one in lacking if one.column.name.lower() not in {a.column.name.lower() for a in added})
         mapping = self.mapper.mapping_for(name)
-        written = plan_target(with_constants(own, (*added, *filled)), target, where, plain_constants(added))
+        whole, plain = with_constants(own, (*added, *filled)), plain_constants(added)
+        written = plan_target(whole, target, where, plain, lambda: self.zone)
         if filled and written.keyless:
             values = {"target": str(target_name), "columns": ", ".join(one.column.name for one in filled)}
             raise ShardError("SHARD-048", where, values=values)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from unshard.errors import SyncError, Where
 from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table
 from unshard.mysql.types import zero_text
+from unshard.schema.zoned import zone_faults
 from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
 from unshard.transform.extract import Constant
 
@@ -27,14 +28,21 @@ _KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all 
 UNLIKE = "its source tables write the values of its keys in different types: all of its changes keep their order"
 
 
-def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[str] = frozenset()) -> TargetPlan:
+def plan_target(
+    upstream: Table,
+    target: Table,
+    where: Where,
+    plain: Collection[str] = frozenset(),
+    zone: Callable[[], str] = lambda: "",
+) -> TargetPlan:
     """Return how rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be.
 
-    `plain` are columns, in lower case, whose values are equal only where their texts are.
+    `plain` are columns, in lower case, whose values are equal only where their texts are; `zone` gives the time zone of
+    the source's sessions.
     """
     target = without_made_up_key(target, upstream)
     written = [column for column in upstream.columns if not column.generated]
-    faults = misfits(upstream, target)
+    faults = misfits(upstream, target) or zone_faults(upstream, target, zone)
     names = {column.name.lower() for column in upstream.columns}
     key = target.identity
     faults += [f"key column {name} is not in the source" for name in key if name.lower() not in names]

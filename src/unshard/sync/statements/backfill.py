@@ -19,6 +19,7 @@ costs only time.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -41,7 +42,7 @@ from unshard.ddl.tracker import Changes
 from unshard.dump.read import dumped_columns, read_rows
 from unshard.errors import DdlError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.table import Index, Table, TableName, quote_name
+from unshard.model.table import Column, Index, Table, TableName, quote_name
 from unshard.mysql.connection import Endpoint, rows, server_error, session
 from unshard.mysql.defaults import column_lines
 from unshard.mysql.structure import read_table
@@ -57,6 +58,7 @@ from unshard.transform.sql_literals import sql_literals
 
 _NO_KEY = frozenset({"float", "double", "json"})
 _ATTEMPTS = 10
+_MATCHED = re.compile(r"matched: (\d+)")
 NUMBERED = "numbers by the order of rows can't be brought: setting them one by one would double others"
 
 
@@ -113,8 +115,8 @@ class Backfiller:
             reading = self._reading(fill, there, None)
         except _HinderedError as error:
             raise refusal(str(error)) from None
-        count = retrying(partial(self._copy, fill, reading, there, store), attempts=_ATTEMPTS)
-        words = {"table": str(fill.table), "columns": ", ".join(fill.columns), "rows": count}
+        count, found = retrying(partial(self._copy, fill, reading, there, store), attempts=_ATTEMPTS)
+        words = {"table": str(fill.table), "columns": ", ".join(fill.columns), "rows": count, "found": found}
         seconds = round(time.monotonic() - started, 1)
         logger("sync", source=store.source).info("values that a DDL gave were brought", **words, seconds=seconds)
 
@@ -129,19 +131,20 @@ class Backfiller:
             plan = replace(plan, backfills=tuple(rest))
             store.note(plan.to_dict())
 
-    def _copy(self, fill: ColumnBackfill, reading: _Reading, there: Table, store: CheckpointStore) -> int:
-        count = 0
+    def _copy(self, fill: ColumnBackfill, reading: _Reading, there: Table, store: CheckpointStore) -> tuple[int, int]:
+        """Return how many rows were read, and how many of them the target has."""
+        count = found = 0
         try:
             with closing(open_reader(self.source, text=False)) as connection:
                 for batch in read_rows(connection, reading.read):
                     texts = _updates(batch, fill, reading, there)
-                    store.in_one(partial(_run, texts))
+                    found += store.in_one(partial(_run, texts))
                     count += len(batch)
                     reach("ddl-backfill-rows")
         except MySQLdb.Error as error:
             where = {"source": store.source, "table": str(fill.table)}
             raise server_error(error, self.source, "source", "reading a table").at(**where) from error
-        return count
+        return count, found
 
     def _reading(self, fill: ColumnBackfill, there: Table | None, after: Table | None) -> _Reading:
         """Plan the reading of the source table; `there` is the target's table before or after it has the columns.
@@ -171,7 +174,8 @@ class Backfiller:
         if mapping is not None and mapping.target_column.lower() in filled:
             raise _HinderedError(f"column mapping {mapping.rule} changes the column")
         by_name = {one.column.name.lower() for one in added} | (own.keys() - filled)
-        key = next((index.columns for index in there.unique_keys if _names_rows(index, there, by_name)), None)
+        keys = sorted(there.unique_keys, key=lambda index: (not index.primary, index.columns != there.identity))
+        key = next((index.columns for index in keys if _names_rows(index, there, by_name)), None)
         if key is None:
             raise _HinderedError("no unique key of the target, of NOT NULL columns, names its rows")
         wanted = filled | {name.lower() for name in key}
@@ -210,18 +214,25 @@ def _updates(batch: pa.RecordBatch, fill: ColumnBackfill, reading: _Reading, the
     names = [name.lower() for name in mapped.schema.names]
     columns = {column.name.lower(): column for column in (*reading.read.columns, *(a.column for a in reading.added))}
 
-    def literals(wanted: Sequence[str]) -> list[tuple[str, ...]]:
+    def literals(wanted: Sequence[str], of: Callable[[pa.Array, Column], list[str]]) -> list[tuple[str, ...]]:
         places = [name.lower() for name in wanted]
-        return list(zip(*(sql_literals(mapped.column(names.index(n)), columns[n]) for n in places), strict=True))
+        return list(zip(*(of(mapped.column(names.index(n)), columns[n]) for n in places), strict=True))
 
     keys_by_values: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-    for key, values in zip(literals(reading.key), literals(fill.columns), strict=True):
+    for key, values in zip(literals(reading.key, _compared), literals(fill.columns, sql_literals), strict=True):
         keys_by_values.setdefault(values, []).append(key)
     kept = [quote_name(name) for name in _renewed(there) if name.lower() not in map(str.lower, fill.columns)]
     return [
         _update(there.name, reading.key, keys, dict(zip(map(quote_name, fill.columns), values, strict=True)), kept)
         for values, keys in keys_by_values.items()
     ]
+
+
+def _compared(array: pa.Array, column: Column) -> list[str]:
+    """Return the literals that a column is compared with: a BIT with numbers, as MariaDB takes x'31' for the text 1."""
+    if column.type == "bit":
+        return [str(int.from_bytes(value)) for value in array.to_pylist()]
+    return sql_literals(array, column)
 
 
 def _update(
@@ -243,11 +254,20 @@ def _renewed(table: Table) -> Iterator[str]:
             yield name
 
 
-def _run(texts: Sequence[str], cursor: Any) -> None:
+def _run(texts: Sequence[str], cursor: Any) -> int:
+    """Run UPDATE statements; return the number of rows that they found."""
     with neutral_session(cursor.connection):
         cursor.execute("; ".join(texts).encode())
+        found = _matched(cursor)
         while cursor.nextset():
-            pass
+            found += _matched(cursor)
+    return found
+
+
+def _matched(cursor: Any) -> int:
+    """Return the rows that the last UPDATE found, changed or not."""
+    told = _MATCHED.search(cursor.connection.info() or "")
+    return int(told[1]) if told else 0
 
 
 def planned_fills(

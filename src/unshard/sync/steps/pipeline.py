@@ -67,7 +67,7 @@ def before_exchange(
         given = images
         images, filtered = filter_rows(given)
         hidden = hidden_targets(given, images) if filtered else hidden
-    if opaque:
+    if opaque or any(table.documents for table, _ in images):
         from unshard.sync.changes.documents import refuse_documents
 
         refuse_documents(plan, images, opaque)
