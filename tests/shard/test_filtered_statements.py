@@ -35,7 +35,7 @@ def found(*statements: str, left_out: str = "DROP COLUMN") -> tuple[AlterOperati
         lambda _: True,
         lambda _: TableName("all", "t"),
         lambda _: "all",
-        judge=lambda part, _: Verdict("Ignore", "keep") if left_out in part.text else None,
+        judge=lambda _, part, __: Verdict("Ignore", "keep") if left_out in part.text else None,
         online=OnlineDdl(OnlineTables.compile([r"^_(.+)_gho$"], [r"^_(.+)_(?:ghc|del)$"]), {GHOST: kept}),
     )
     return pieces(classify_ddl(SWAP, CONTEXT), rules, lambda _: table(BASE))

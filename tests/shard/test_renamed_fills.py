@@ -44,7 +44,9 @@ def filled(group: ShardingGroup, *, several: bool = True) -> dict[TableName, tup
     """The columns to bring by table; the source has the tables under their last names."""
     names = [name for name, state in group.tables.items() if state.gone is None]
     upstream = {name: shard(name, altered=True) for name in names}
-    found = {name: item_fill(group, name, upstream.get, several=several, tidb=False)[0] for name in group.tables}
+    found = {
+        name: item_fill(group, name, upstream.get, frozenset(), several=several, tidb=False)[0] for name in group.tables
+    }
     return {name: fill.columns for name, fill in found.items() if fill is not None}
 
 
