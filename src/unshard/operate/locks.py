@@ -15,6 +15,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
 from unshard.shard.lock_keeper import LockKeeper, lock_id
 from unshard.shard.merged_parts import ShardId
+from unshard.shard.merged_table import MergedTable
 from unshard.shard.show import waiting_locks
 from unshard.shard.show_merged import merged_locks
 from unshard.target.meta import MetaTables
@@ -60,7 +61,7 @@ def answer_unlock(
         meta.create(connection)
         merged = load_merged(connection, meta)
         waiting = [one for one in merged.values() if lock_id(subject.task, one.target) == request.id]
-        if waiting and merged_locks(subject.task, waiting[0]):
+        if waiting:
             return _force(connection, meta, waiting[0].target, request, patience_seconds)
         if request.action != "skip" or request.database or request.table:
             raise wrong_use("--action, --database and --table are of optimistic mode; this lock is pessimistic")
@@ -89,8 +90,9 @@ def _force(
 ) -> dict[str, Any]:
     """Let one shard's statement take effect although the shard's existing rows have other values than the target's.
 
-    With `skip` the statement is not run on the target, which only takes the rows that the shard has after it. Raises
-    ShardError SHARD-050, SHARD-052, ClusterError CLUSTER-047.
+    With `skip` the statement is not run on the target, which only takes the rows that the shard has after it. The
+    answer has the statement. Raises ShardError SHARD-003 where the shard no longer waits with the one that it waited
+    with at first, SHARD-050, SHARD-052, ClusterError CLUSTER-047.
     """
     if len(request.sources) != 1 or not (request.database and request.table):
         raise wrong_use(
@@ -98,21 +100,46 @@ def _force(
             " --action exec|skip --database DB --table TABLE`"
         )
     shard = ShardId(request.sources[0], TableName(request.database, request.table))
-    until = time.monotonic() + patience_seconds
+    resolved = ShardError("SHARD-003", Where(shard.source, str(shard.table)), values={"id": request.id})
+    seen, until = _waits_with(connection, meta, target, shard), time.monotonic() + patience_seconds
     while _is_about_to_ask(connection, meta, target, shard):
+        if not seen or seen != _waits_with(connection, meta, target, shard):
+            raise resolved
         if time.monotonic() > until:
             values = {"target": str(target), "seconds": patience_seconds}
             raise ShardError("SHARD-052", Where(shard.source, str(shard.table)), values=values)
         time.sleep(_POLL_SECONDS)
+    told: list[str] = []
+
+    def force(merged: MergedTable) -> MergedTable:
+        state = merged.shards.get(shard)
+        now = state.request if state is not None else None
+        if now is not None and now.id != seen:
+            raise resolved
+        told[:] = now.ddls if now is not None else ()
+        return merged.force(shard, skip=request.action == "skip")
+
     with closing(connection.cursor()) as cursor:
         cursor.execute("BEGIN")
         try:
-            move_merged(cursor, meta, target, lambda merged: merged.force(shard, skip=request.action == "skip"))
+            move_merged(cursor, meta, target, force)
         except ShardError:
             cursor.execute("ROLLBACK")
             raise
         cursor.execute("COMMIT")
-    return {"result": True, "msg": ""}
+    words = "left out" if request.action == "skip" else "takes effect"
+    return {"result": True, "msg": f"{words}: {'; '.join(told)}"}
+
+
+def _waits_with(connection: Any, meta: MetaTables, target: TableName, shard: ShardId) -> str:
+    """Return the id of the request of the statement that the shard waits with; "" if none, or it is in force by now."""
+    table = load_groups(connection, meta, shard.source).group(target).tables.get(shard.table)
+    if table is None or not table.sequence.items:
+        return ""
+    met = table.sequence.items[0].payload.get("request", {}).get("id", "")
+    merged = load_merged(connection, meta).get(target)
+    state = merged.shards.get(shard) if merged is not None else None
+    return "" if state is not None and state.done == met else str(met)
 
 
 def _is_about_to_ask(connection: Any, meta: MetaTables, target: TableName, shard: ShardId) -> bool:
