@@ -248,6 +248,45 @@ def test_a_dump_in_hand_is_of_one_server(
     begins_anew(heir, work, pair, target, spark)
 
 
+def test_a_server_that_has_purged_what_comes_next(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """RELAY-020 says to begin anew: that does not ask the new server for the old one's transactions again."""
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    work.run(transactions=20)
+    pair.promote()
+    work.server = pair.replica
+    for _ in range(2):
+        pair.replica.run("FLUSH BINARY LOGS")
+        work.run(transactions=5)
+    kept = newest(pair.replica).file
+
+    def purged() -> bool:  # not while a transaction of the file may still have to be recovered from it
+        pair.replica.run(f"PURGE BINARY LOGS TO '{kept}'")
+        return bool(pair.replica.query("SHOW BINARY LOGS")[0][0] == kept)
+
+    wait_until(purged, "purged")
+    heir = over(files, pair)
+    assert failure(heir, spark).code == "RELAY-020"
+    begins_anew(heir, work, pair, target, spark)
+
+
+def test_another_server_without_gtids(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """RELAY-008 stands for a task that has a place in the old log; one that begins anew needs no GTIDs."""
+    plain = replace(files, source={}).write()
+    with TaskRun(plain, spark) as run:
+        run.catch_up()
+    work.run(transactions=20)
+    pair.promote()
+    heir = over(plain, pair)
+    with pytest.raises(RelayError, match="RELAY-008"):
+        TaskRun(heir, spark)
+    begins_anew(heir, work, pair, target, spark)
+
+
 @pytest.mark.parametrize(
     ("inexact", "place"),
     [

@@ -32,13 +32,17 @@ class Rig:
         self.units: list[RelayUnit] = []
 
     def relay(
-        self, start: Location | None = None, port: int = 0, heartbeat_seconds: float = 5.0, **keys: Any
+        self,
+        start: Location | None = None,
+        port: int = 0,
+        heartbeat_seconds: float = 5.0,
+        upstream: str | None = None,
+        **keys: Any,
     ) -> RelayUnit:
         endpoint = replace(self.server.endpoint, port=port or self.server.port)
         form = {"source-id": "s1", "from": {"host": "127.0.0.1", "port": endpoint.port, "user": "root"}, **keys}
-        unit = RelayUnit(
-            SourceConfig.model_validate(form), endpoint, self.folder, start, heartbeat_seconds=heartbeat_seconds
-        )
+        config, heartbeats = SourceConfig.model_validate(form), heartbeat_seconds
+        unit = RelayUnit(config, endpoint, self.folder, start, heartbeat_seconds=heartbeats, upstream=upstream)
         self.units.append(unit)
         unit.start()
         # which file it begins with is settled here, whatever the test does to the server next

@@ -7,8 +7,13 @@
 | files | the same server | none, or within them | go on after the last good event |
 | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for the purged part |
 | files | the same server | before or after them | a fresh sub-directory, so that there is never a hole |
-| files | any | by GTID alone | by GTID in a fresh sub-directory |
-| files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
+| files | any | by GTID alone | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 (another server) |
+| files | another server | a location | a fresh sub-directory, as where there is nothing |
+| files | another server | none, gapless | by the GTIDs of their end in a fresh sub-directory, or as where there is \
+nothing if the server has purged that; without `enable-gtid`, RelayError 008 |
+| files | another server | none | a fresh sub-directory, as where there is nothing |
+
+Gapless is a relay that is kept without readers too.
 
 A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
 and only whole files are byte for byte those of the source.
@@ -32,6 +37,8 @@ from unshard.relay.meta import SubDirectory, add_sub_directory, read_index, read
 from unshard.relay.recovery import recover
 from unshard.source.requirements import check_available
 
+PURGED = "RELAY-020"
+
 
 @dataclass(frozen=True, slots=True)
 class RelayStart:
@@ -49,20 +56,29 @@ class RelayStart:
 
 
 def find_beginning(
-    root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None
+    root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None, *, gapless: bool = False
 ) -> RelayStart:
-    """Decide by the table above; repair the last file and begin a sub-directory where needed."""
+    """Decide by the table above; repair the last file and begin a sub-directory where needed.
+
+    A `start` that names a file is a location of `server`.
+    """
     index = read_index(root)
     if not index:
         return _fresh(root, connection, server, source, start)
     latest = RelayLog(root, index[-1])
     if index[-1].uuid != server.uuid:
-        if not source.enable_gtid:
+        by_gtid = not start.position.file if start is not None else gapless
+        if by_gtid and not source.enable_gtid:
             values = {"expected": index[-1].uuid, "found": server.uuid}
             raise RelayError("RELAY-008", Where(source=source.source_id), values=values)
-        known = read_meta(latest.folder)
-        wanted = start if start and start.gtid else known
-        return _fresh(root, connection, server, source, wanted)
+        known = read_meta(latest.folder) if start is None and gapless else None
+        if known is not None and known.gtid:
+            try:
+                return _fresh(root, connection, server, source, known)
+            except RelayError as error:
+                if error.code != PURGED:
+                    raise
+        return _fresh(root, connection, server, source, start)
     files = latest.files()
     if files and (start is None or _reaches(start, files)):
         beginning = _resume(latest, files[-1], server, source)

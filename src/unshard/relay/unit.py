@@ -81,6 +81,7 @@ class RelayUnit:
     Args:
         start: where readers will begin; None: wherever the log is, or the source's newest file in an empty folder.
         upstream: the uuid of the one server to follow; None: the first server that answers.
+        gapless: go on where the log of an earlier server ended, if that can be had; always so without `upstream`.
         heartbeat_seconds: how often an idle source has to send a heartbeat.
     """
 
@@ -93,9 +94,10 @@ class RelayUnit:
         *,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         upstream: str | None = None,
+        gapless: bool = False,
     ) -> None:
         self._source, self._endpoint, self._directory = source, endpoint, directory
-        self._start, self._expected = start, upstream
+        self._start, self._expected, self._gapless = start, upstream, gapless or upstream is None
         self._heartbeat_seconds = heartbeat_seconds
         self._lock = FolderLock(directory)
         self._log = logger("relay", source=source.source_id)
@@ -308,11 +310,13 @@ class RelayUnit:
                 check_requirements(connection, server, self._source.source_id)
             # once it has written, readers count on what follows, whatever start was asked for
             start = self._start if self._written is None else Location(self._written, self._gtid_text())
-            beginning = find_beginning(self._directory, connection, server, self._source, start)
+            if start is not None and self._sub_directory is not None and self._sub_directory.uuid != server.uuid:
+                start = None  # its names are those of another server, and the relay is by itself
+            folder, gapless = self._directory, self._gapless
+            beginning = find_beginning(folder, connection, server, self._source, start, gapless=gapless)
             self._sightings.connected(read_upstream(connection, server))
         self._server, self._gtids, self._sub_directory = server, beginning.gtids, beginning.sub_directory
-        folder = self._directory / str(beginning.sub_directory)
-        self._writer = RelayWriter(folder, beginning.file, beginning.end)
+        self._writer = RelayWriter(self._directory / str(beginning.sub_directory), beginning.file, beginning.end)
         self._publish(self._writer.end)
         return self._writer, beginning
 

@@ -203,7 +203,8 @@ class SharedRelay:
             self.unit.stop()
         self.folder = _folder_of(self.source)
         endpoint = to_endpoint(self.source.database)
-        self.unit = RelayUnit(self.source, endpoint, self.folder, start, upstream=upstream)
+        gapless = self.wanted is Stage.RUNNING
+        self.unit = RelayUnit(self.source, endpoint, self.folder, start, upstream=upstream, gapless=gapless)
         return self.unit
 
     def _start(self) -> None:
