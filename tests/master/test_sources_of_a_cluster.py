@@ -322,3 +322,13 @@ def test_files_are_shown_without_secrets(rig: Rig) -> None:
     exported = rig.master.config_export(ConfigExport())
     assert exported["tasks"] == {"t": task_text("t", "a")}
     assert exported["relayWorkers"] == {"a": ["w1"]}
+
+
+def test_a_master_that_follows_connects_to_no_source(rig: Rig) -> None:
+    """It passes the command on, and may be where the source's server can't be reached at all."""
+    rig.worker("w1")
+    with Rig(rig.url, "m2") as follows:
+        with refused("CLUSTER-002"):
+            follows.sources("a")
+        assert follows.asked == []
+    assert rig.sources("a")["result"]
