@@ -161,3 +161,12 @@ def test_an_eviction_during_the_step_of_the_election_is_not_undone(url: str, tar
     two.step()
     assert (bool(one.epoch), bool(two.epoch)) == (False, True)
     store.close()
+
+
+def test_the_clock_of_the_store_does_not_follow_summer_time(url: str) -> None:
+    """Twice a year the server's local time jumps, and one hour of it stands for two."""
+    store = Store(url)
+    store.open()
+    with store.transaction() as connection:
+        assert connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one() == "+00:00"
+    store.close()
