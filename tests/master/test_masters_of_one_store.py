@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from threading import Thread
+from typing import Any
 
 import pytest
 from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, Served, served
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from support.waiting import wait_until
 from unshard.api.verbs import PATH
 from unshard.errors import ClusterError
 from unshard.master import tables
+from unshard.master.election import Election
 from unshard.master.state import TaskRow
 from unshard.master.store import Store
 from unshard.testing.mariadb_server import MariadbServer
@@ -131,3 +134,39 @@ def test_names_of_many_bytes_and_quotes_are_kept_as_they_are(url: str) -> None:
         assert again.read().tasks[name].text == text
         assert len(again.read().tasks) == 2
         again.close()
+
+
+def test_an_eviction_during_the_step_of_the_election_is_not_undone(url: str, target_server: MariadbServer) -> None:
+    """The step records that the master is alive. It may have read by then that the master is not evicted."""
+    store = Store(url)
+    store.open()
+    one, two = (Election(store, name, f"{name}:1", 3600.0) for name in ("one", "two"))
+    one.step()
+    two.step()
+    evicts = Thread(target=one.evict)
+
+    def has_read(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+        del connection, cursor, more
+        if statement.startswith("SELECT") and "unshard_masters" in statement and evicts.ident is None:
+            evicts.start()
+            waits = "SELECT 1 FROM information_schema.processlist WHERE info LIKE 'UPDATE unshard_masters SET evicted%'"
+            wait_until(lambda: not evicts.is_alive() or bool(target_server.query(waits)), "it is evicted, or waits")
+
+    event.listen(store._engine, "after_cursor_execute", has_read)
+    one.step()
+    evicts.join()
+    event.remove(store._engine, "after_cursor_execute", has_read)
+    assert [(row.name, row.evicted) for row in two.masters()] == [("one", True), ("two", False)]
+    one.step()
+    two.step()
+    assert (bool(one.epoch), bool(two.epoch)) == (False, True)
+    store.close()
+
+
+def test_the_clock_of_the_store_does_not_follow_summer_time(url: str) -> None:
+    """Twice a year the server's local time jumps, and one hour of it stands for two."""
+    store = Store(url)
+    store.open()
+    with store.transaction() as connection:
+        assert connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one() == "+00:00"
+    store.close()

@@ -322,3 +322,35 @@ def test_files_are_shown_without_secrets(rig: Rig) -> None:
     exported = rig.master.config_export(ConfigExport())
     assert exported["tasks"] == {"t": task_text("t", "a")}
     assert exported["relayWorkers"] == {"a": ["w1"]}
+
+
+def test_a_master_that_follows_connects_to_no_source(rig: Rig) -> None:
+    """It passes the command on, and may be where the source's server can't be reached at all."""
+    rig.worker("w1")
+    with Rig(rig.url, "m2") as follows:
+        with refused("CLUSTER-002"):
+            follows.sources("a")
+        assert follows.asked == []
+    assert rig.sources("a")["result"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        ({"filename": "bin.000003", "sub_dir": "a/b"}, "--sub-dir takes the name of one folder"),
+        ({"filename": "bin.000003", "sub_dir": "a" * 129}, "--sub-dir takes the name of one folder"),
+        ({"filename": "b" * 513}, "--filename takes the name of one file"),
+        ({"time": "1969-12-31 23:59:59"}, "--time takes a time from 1970 on"),
+        ({"time": "0001-01-01T00:00:00+23:59"}, "--time takes a time from 1970 on"),
+        ({"time": "9999-12-31T23:59:59-23:59"}, ""),
+    ],
+)
+def test_a_purge_that_no_worker_takes_is_refused(rig: Rig, wish: dict[str, str], why: str) -> None:
+    rig.worker("w1")
+    rig.sources("a")
+    if not why:
+        assert rig.master.purge_relay(PurgeRelay(sources=("a",), **wish))["result"]
+        return
+    with pytest.raises(ClusterError, match="CLUSTER-016") as caught:
+        rig.master.purge_relay(PurgeRelay(sources=("a",), **wish))
+    assert why in str(caught.value)

@@ -40,6 +40,9 @@ from unshard.errors import ConfigError
 DEFAULT_STATEMENT_BYTES = 1_000_000
 
 
+_BESIDE = ("checker", "purge")
+
+
 class DumperSettings(Section):
     """The dump of one source.
 
@@ -155,6 +158,17 @@ class SubtaskConfig(Section):
     def leaves_out(self, *checks: str) -> bool:
         """Return whether the task leaves one of these checks out."""
         return not {"all", *checks}.isdisjoint(self.ignore_checking_items)
+
+    def of_copy(self) -> SubtaskConfig:
+        """Return the settings without those that a dump and a load have no use for once they are under way.
+
+        These are the settings of the sync, auto-resume, the purge of relay files, the checks before a start, and the
+        source's password, which only new connections need.
+        """
+        none = {name: type(self.source).model_fields[name].get_default(call_default_factory=True) for name in _BESIDE}
+        database = self.source.database.model_copy(update={"password": ""})
+        source = self.source.model_copy(update={**none, "database": database})
+        return self.model_copy(update={"source": source, "syncer": None, "ignore_checking_items": ()})
 
     def redacted(self) -> dict[str, Any]:
         """Return the JSON form in DM's key names, with `******` for every secret."""

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, insert, select, update
 from unshard.errors import ClusterError
 from unshard.master import tables
 from unshard.master.state import MasterRow
-from unshard.master.store import Store, clock, put
+from unshard.master.store import Store, clock
 
 LEASE_SECONDS = 4.0
 _ALIVE_LEASES = 3
@@ -99,10 +99,10 @@ class Election:
         """Give the lease back and count as alive no more: this process ends. Raises ClusterError CLUSTER-003."""
         if self._seated:
             with self._store.transaction() as connection:
-                self._resign(connection)
                 rows = tables.MASTERS.c
                 own = update(tables.MASTERS).where(rows.name == self.name, rows.addr == self.addr)
-                connection.execute(own.values(seen=0.0))
+                connection.execute(own.values(seen=0.0))  # before the lease's row: all lock them in this order
+                self._resign(connection)
 
     def _resign(self, connection: Connection) -> None:
         """Give the lease back, so that another master need not wait for its end."""
@@ -136,13 +136,16 @@ class Election:
 
     def _be_seen(self, connection: Connection, now: float) -> bool:
         """Record this master as alive; return if it is evicted. Raises ClusterError CLUSTER-096 for a used name."""
-        row = connection.execute(select(tables.MASTERS).where(tables.MASTERS.c.name == self.name)).first()
+        own = tables.MASTERS.c.name == self.name
+        row = connection.execute(select(tables.MASTERS).where(own).with_for_update()).first()  # `evict` comes after
         if row is not None and row.addr != self.addr and row.seen > now - self.lease_seconds:
             raise self._twin(row.addr)
-        evicted = row is not None and bool(row.evicted)
-        form = {"name": self.name, "addr": self.addr, "seen": now, "evicted": evicted}
-        put(connection, tables.MASTERS, form)
-        return evicted
+        if row is None:
+            form = {"name": self.name, "addr": self.addr, "seen": now, "evicted": False}
+            connection.execute(insert(tables.MASTERS).values(form))
+            return False
+        connection.execute(update(tables.MASTERS).where(own).values(addr=self.addr, seen=now))
+        return bool(row.evicted)
 
     def _twin(self, addr: str) -> ClusterError:
         return ClusterError("CLUSTER-096", values={"master": self.name, "addr": addr})

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from pydantic import ValidationError
+
 from unshard.api.heartbeat import PurgeWish
 from unshard.api.status import Stage
 from unshard.api.verbs import (
@@ -66,8 +68,7 @@ class Relays:
         """Delete relay files that nobody needs. Raises ClusterError CLUSTER-008, 016, 099."""
         if not (request.filename or request.time):
             raise ClusterError("CLUSTER-016", cause="purge-relay wants a file's name or a time")
-        time = _utc(request.time).timestamp() if request.time else 0
-        wish = PurgeWish(before=request.filename, sub_dir=request.sub_dir, time=time)
+        wish = _wish(request)
         state = self._cluster.state
         for name in request.sources:
             known(state, name)
@@ -122,11 +123,25 @@ class Relays:
         return of_source(source, bound.worker, told)
 
 
-def _utc(text: str) -> datetime:
-    """Return the time of a purge; without a zone it is in UTC."""
-    found = parse_time(text, "time")
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+def _wish(request: PurgeRelay) -> PurgeWish:
+    """Return what a worker is to purge; a time without a zone is in UTC. Raises ClusterError CLUSTER-016."""
+    time = 0.0
+    if request.time:
+        found = parse_time(request.time, "time")
+        time = ((found if found.tzinfo is not None else found.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
+    try:
+        return PurgeWish(before=request.filename, sub_dir=request.sub_dir, time=time)
+    except ValidationError as error:
+        faults = [_LIMITS[str(fault["loc"][0])] for fault in error.errors()]
+        raise ClusterError("CLUSTER-016", cause="; ".join(faults)) from None
 
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LIMITS = {
+    "before": "--filename takes the name of one file, of at most 512 characters",
+    "sub_dir": "--sub-dir takes the name of one folder, without / and \\, of at most 128 characters",
+    "time": "--time takes a time from 1970 on",
+}
 
 KEPT_FOR_TASKS = "it runs while a task reads it: start-relay keeps it also without one"
 

@@ -39,6 +39,7 @@ class Sources:
     def create(self, request: OperateSource) -> Answer:
         """Add sources, all or none, and bind them. Raises ClusterError CLUSTER-006, 012, 099; ConfigError."""
         configs = [(parse_source(text), text) for text in request.config]
+        self._cluster.state  # noqa: B018 - only the leader connects: another master may not reach the servers
         for config, _ in configs:
             self._ask(config)
         if request.worker and len(configs) != 1:

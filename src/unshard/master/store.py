@@ -74,6 +74,7 @@ def _server(url: URL, silent_seconds: int) -> Engine:
         "lock_wait_timeout": _LOCK_SECONDS,
         "sql_select_limit": (1 << 64) - 1,
         "completion_type": 0,
+        "time_zone": "'+00:00'",  # the clock is read as local time, which jumps where there is summer time
     }
     waits = {"connect_timeout": 3, "read_timeout": _READ_SECONDS, "write_timeout": _READ_SECONDS}
     begin = "SET SESSION " + ", ".join(f"{name} = {value}" for name, value in session.items())

@@ -34,7 +34,10 @@ NEVER = frozenset({"name", "task-mode", "meta-schema", "is-sharding", "shard-mod
 
 LIVE_TASK = frozenset({"syncers", "ignore-checking-items", "clean-dump-file"})
 LIVE_SOURCE = frozenset({"from", "purge", "checker"})
-"""Keys that may change while a task runs: it ends its present batch and goes on with the new values."""
+"""Keys that may change while a task runs: it ends its present batch and goes on with the new values.
+
+A dump or a load that has no use for what changes (`SubtaskConfig.of_copy`) is not broken off.
+"""
 
 UNCHANGED = "nothing is changed: the file says what it said before"
 

@@ -67,6 +67,8 @@ class SubtaskRunner:
     _followed: str | None = None
     _attempt: str = ""
     _copied: CopiedTables | None = None
+    _used: SubtaskConfig | None = None
+    _renews: bool = False
     _lock: RLock = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
@@ -109,7 +111,9 @@ class SubtaskRunner:
             validates = order.validation != self.order.validation
             self.order, self.config = order, config
             self._note_dump()
-            if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
+            if renewed and self._keeps_copying(config):
+                self._renews = True
+            elif renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
                 self._say(StageEvent.PAUSE)  # at its end it goes on by the new config
             if validates and self.subtask is not None and self.subtask.validation is not None:
                 self.subtask.validation.look()
@@ -130,6 +134,8 @@ class SubtaskRunner:
                     self._log.info("dispatch auto resume", count=self.resumption.step)
                     self.fault, self.resumption = None, self.resumption.resumed()
                     self._say(StageEvent.RESUME)
+            elif self.stage is Stage.RUNNING and self._renews and not self._copies:
+                self._say(StageEvent.PAUSE)
             elif self.stage is Stage.RUNNING:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
                 if self.subtask is not None:
@@ -256,6 +262,17 @@ class SubtaskRunner:
         gives_up = f"auto-resume has given up after {tries}" if tries else "task can't auto resume"
         return f"{gives_up}: mend what the error tells, then resume-task"
 
+    @property
+    def _copies(self) -> bool:
+        return self.stage is Stage.RUNNING and self.worked in ("dump", "load")
+
+    def _keeps_copying(self, config: SubtaskConfig) -> bool:
+        """Return whether it is in a copy that a new config does not concern. It has it from the sync's beginning on.
+
+        A dump with locks that is broken off begins anew.
+        """
+        return self._copies and self._used is not None and self._used.of_copy() == config.of_copy()
+
     def _pursue(self) -> None:
         event = towards(self.stage, self.order.stage)
         if event is StageEvent.RESUME and self.error is not None and self._failed_at >= self.order.revision:
@@ -299,6 +316,7 @@ class SubtaskRunner:
                 self._followed = self._has_followed
                 subtask.followed = self._followed == config.attempt
                 self.subtask, self._attempt = subtask, config.attempt
+                self._used, self._renews = config, False
                 if not stop.is_set():
                     self.error, self.fault, self._detail = None, None, ""
                     self._say(StageEvent.RUN)
