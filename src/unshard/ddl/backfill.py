@@ -159,6 +159,8 @@ def computed_from(lines: Mapping[str, str], unlike: frozenset[str], more: Collec
 def _with_computed_from(step: Step, found: Collection[str], rewritten: frozenset[str]) -> tuple[str, ...]:
     """Return these columns of the step, and those that it adds with a default over one of them or of `rewritten`."""
     added = _added(step)
+    if not added:
+        return ()
     unlike = rewritten | {name.lower() for name in found}
     unlike |= computed_from(_columns(step, step.after), unlike, added)
     return tuple(name for name, line in added.items() if name.lower() in unlike and not is_generated(line))
