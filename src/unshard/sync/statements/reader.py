@@ -40,6 +40,7 @@ class SourceTraits:
         logs_creates: it logs a CREATE TABLE IF NOT EXISTS also where the table is there, and nothing is done.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
+        kind_of: asks the source for the TABLE_TYPE that it has under a name now, "" where it has none.
     """
 
     mariadb: bool
@@ -52,6 +53,7 @@ class SourceTraits:
     inline_references: bool = True
     logs_creates: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
+    kind_of: Callable[[TableName], str] = lambda name: ""
 
 
 def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
@@ -169,8 +171,9 @@ class StatementReader:
         if work.statement.query.error_code and parsed.kind is not StatementKind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        if self.traits.mariadb and parsed.kind is StatementKind.RENAME_TABLE:
-            real = self._without_temporary(parsed)
+        if parsed.kind is StatementKind.RENAME_TABLE:
+            real = self._without_temporary(parsed) if self.traits.mariadb else parsed
+            real = self._without_views(real) if real is not None else None
             if real is None:
                 return RoutedStatement()
             parsed = real
@@ -244,10 +247,34 @@ class StatementReader:
                 logger("sync", source=self.source).warning(told, **words)
             else:
                 real.append((old, new))
-        if len(real) == len(pairs):
-            return parsed
-        text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in real)
-        return classify_ddl(text, parsed.context) if real else None
+        return _of_pairs(parsed, real)
+
+    def _without_views(self, parsed: Ddl) -> Ddl | None:
+        """Return a RENAME TABLE without views and sequences, None if nothing else is in it.
+
+        The log does not tell what it renames. A name without a table at either end is one of these if the source now
+        has such a thing under its old or new name.
+        """
+        pairs = list(zip(parsed.tables[::2], parsed.tables[1::2], strict=True))
+        real: list[tuple[TableName, TableName]] = []
+        for at, (old, new) in enumerate(pairs):
+            if (
+                self.tracker.knows(old)
+                or old in {made for _, made in real}
+                or not self._is_view(old, new, pairs[at + 1 :])
+            ):
+                real.append((old, new))
+                continue
+            told = "left out: it renamed a view or a sequence, which is not migrated"
+            words = {"table": str(old), "statement": parsed.text[:500], "position": parsed.context.where.position}
+            logger("sync", source=self.source).info(told, **words)
+        return _of_pairs(parsed, real)
+
+    def _is_view(self, old: TableName, new: TableName, later: Sequence[tuple[TableName, TableName]]) -> bool:
+        if not (self.rules.allows(old) or self.rules.allows(new)):
+            return False
+        kinds = {self.traits.kind_of(name) for name in (old, _last_name(new, later))}
+        return not kinds.isdisjoint({"VIEW", "SEQUENCE"}) and self.tracker.get(old) is None
 
     def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
         """Return the tables of a schema that were copied after `at`: the target's schema is kept for them."""
@@ -301,6 +328,14 @@ def made_if_missing(ddl: Ddl) -> TableName | None:
     if not ddl.if_not_exists or ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE):
         return None
     return schema_row(ddl.schema) if ddl.kind.on_schema else ddl.tables[0]
+
+
+def _of_pairs(parsed: Ddl, left: Sequence[tuple[TableName, TableName]]) -> Ddl | None:
+    """Return a RENAME TABLE with only these of its pairs; None without any."""
+    if 2 * len(left) == len(parsed.tables):
+        return parsed
+    text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in left)
+    return classify_ddl(text, parsed.context) if left else None
 
 
 def _last_name(name: TableName, later: Sequence[tuple[TableName, TableName]]) -> TableName:
