@@ -226,6 +226,27 @@ def test_a_model_that_the_target_has_with_more_keys_or_other_options_is_taken(li
     assert step.statement == f"create table `{bench.schema}_t`.`n` like `{bench.schema}_t`.`t`"
 
 
+def test_an_altered_schema_that_the_target_lacks_is_tracked(bench: Bench) -> None:
+    """Nothing goes into it so far. A table that does gets the schema's new default character set."""
+    other = f"{bench.schema}_b"
+    bench.run(bench.source, f"create database {other} character set utf8mb4")
+    altered = bench.prepare(f"alter database {other} character set latin1")
+    assert altered.intent is None
+    bench.tracker.apply(altered.changes)
+    made = bench.intent(f"create table {other}.n (a varchar(3))")
+    assert made.steps[0].statement.startswith(f"CREATE DATABASE IF NOT EXISTS `{other}_t`")
+    bench.go(made, resumed=False)
+    with bench.target.cursor() as cursor:
+        cursor.execute(
+            "SELECT CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s", (f"{other}_t",)
+        )
+        assert cursor.fetchall() == (("latin1",),)
+        cursor.execute(
+            "SELECT DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s", (f"{other}_t",)
+        )
+        assert cursor.fetchall() == (("latin1",),)
+
+
 def test_the_statement_runs_in_its_own_session(bench: Bench) -> None:
     context = Context(
         bench.schema, sql_mode="ANSI_QUOTES,STRICT_TRANS_TABLES", timestamp=1000000000.5, time_zone="+02:00"

@@ -8,6 +8,7 @@
 | renames a table to a name that is not allowed | run, so that another table can get the old name | no longer |
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
+| ALTER DATABASE of a schema that the target lacks: nothing goes into it yet | nothing | yes |
 | moves a table into a schema that the target lacks | CREATE DATABASE as upstream, then run | yes |
 | a table is made with an engine without transactions | made with InnoDB (`engines.py`) | as it is |
 | CREATE TABLE … LIKE a table that the target lacks, or has with other columns or keys | written out | yes |
@@ -121,6 +122,8 @@ def for_target(
     statements: list[RoutedDdl] = []
     for piece in found:
         for part in to_run((piece,), rules):
+            if not piece.given and _alters_missing_schema(connection, part, rules):
+                continue
             for schema in _schemas_made(connection, part, tracker, changes, rules):
                 if schema.ddl.text not in {one.ddl.text for one in statements}:
                     statements.append(schema)
@@ -194,6 +197,12 @@ def _made_by_hand(ddl: Ddl, rules: StatementRules) -> bool:
     The first row of such a table reports what is missing there.
     """
     return ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
+
+
+def _alters_missing_schema(connection: Any, ddl: Ddl, rules: StatementRules) -> bool:
+    if ddl.kind is not StatementKind.ALTER_DATABASE:
+        return False
+    return show_create_database(connection, rules.route_schema(ddl.schema)) is None
 
 
 def _schemas_made(
