@@ -185,9 +185,9 @@ def _parts(step: Step) -> list[list[Token]]:
 
 
 def _columns(step: Step, structures: Structures) -> dict[str, str]:
-    """Return each column of the step's table, with its line in `structures`."""
-    table = classify_ddl(step.statement, step.context).tables[0].quoted
-    return column_lines(structures.get(table) or "")
+    """Return each column of the step's table, with its line in `structures`; the step may give it another name."""
+    names = (name.quoted for name in classify_ddl(step.statement, step.context).tables)
+    return column_lines(next((text for name in names if (text := structures.get(name)) is not None), ""))
 
 
 def is_generated(line: str) -> bool:
