@@ -19,6 +19,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.prepare import PreparedDdl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
+from unshard.mysql.structure import read_table
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -188,6 +189,62 @@ def test_surroundings_of_the_source_are_written_out(bench: Bench) -> None:
     bench.run(bench.target, f"alter database {bench.schema}_t character set utf8mb4")
     bench.run(bench.source, "drop table shut_model")
     assert bench.equal()
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        "add extra int not null",
+        "drop v",
+        "change v w varchar(9)",
+        "modify v varchar(8)",
+        "modify v varchar(9) not null",
+        "modify v varchar(9) collate utf8mb4_bin",
+        "add unique (v)",
+        "drop primary key, add primary key (id, v)",
+    ],
+)
+def test_a_model_that_the_target_has_otherwise_is_written_out(unlike: str, bench: Bench) -> None:
+    """A statement that waits there or that was left out, columns that a route fills."""
+    bench.run(bench.target, f"alter table t {unlike}")
+    sql = "create table n like t"
+    prepared = bench.prepare(sql)
+    assert prepared.intent is not None
+    bench.go(prepared.intent, resumed=False)
+    bench.run(bench.source, sql)
+    names = TableName(bench.schema, "n"), TableName(f"{bench.schema}_t", "n")
+    found = [read_table(side, name) for side, name in zip((bench.source, bench.target), names, strict=True)]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[1].create_sql == found[0].create_sql
+
+
+@pytest.mark.parametrize("like", ["comment 'by hand'", "add key by_hand (v)", "row_format=dynamic"])
+def test_a_model_that_the_target_has_with_more_keys_or_other_options_is_taken(like: str, bench: Bench) -> None:
+    bench.run(bench.target, f"alter table t {like}")
+    (step,) = bench.intent("create table n like t").steps
+    assert step.statement == f"create table `{bench.schema}_t`.`n` like `{bench.schema}_t`.`t`"
+
+
+def test_an_altered_schema_that_the_target_lacks_is_tracked(bench: Bench) -> None:
+    """Nothing goes into it so far. A table that does gets the schema's new default character set."""
+    other = f"{bench.schema}_b"
+    bench.run(bench.source, f"create database {other} character set utf8mb4")
+    altered = bench.prepare(f"alter database {other} character set latin1")
+    assert altered.intent is None
+    bench.tracker.apply(altered.changes)
+    made = bench.intent(f"create table {other}.n (a varchar(3))")
+    assert made.steps[0].statement.startswith(f"CREATE DATABASE IF NOT EXISTS `{other}_t`")
+    bench.go(made, resumed=False)
+    with bench.target.cursor() as cursor:
+        cursor.execute(
+            "SELECT CHARACTER_SET_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s", (f"{other}_t",)
+        )
+        assert cursor.fetchall() == (("latin1",),)
+        cursor.execute(
+            "SELECT DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s", (f"{other}_t",)
+        )
+        assert cursor.fetchall() == (("latin1",),)
 
 
 def test_the_statement_runs_in_its_own_session(bench: Bench) -> None:

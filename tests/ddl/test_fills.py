@@ -121,3 +121,11 @@ def test_a_default_over_a_column_whose_values_differ(lines: tuple[str, ...], unl
     rewritten = frozenset({"code"})
     assert filled_unlike_upstream(step, None, rewritten) == filled_by_the_run(step, rewritten) == unlike
     assert filled_unlike_upstream(step) == filled_by_the_run(step) == (unlike if "uuid" in text else ())
+
+
+def test_a_table_that_gets_another_name_too() -> None:
+    before = {"`d`.`t`": create(*BEFORE), "`d`.`u`": None}
+    after = {"`d`.`t`": None, "`d`.`u`": create(*BEFORE, "`c` varchar(36) DEFAULT uuid()")}
+    text = "ALTER TABLE `d`.`t` ADD c VARCHAR(36) DEFAULT (UUID()), RENAME TO `d`.`u`"
+    step = Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, Context())
+    assert filled_unlike_upstream(step) == filled_by_the_run(step) == ("c",)

@@ -240,3 +240,8 @@ def test_a_dropped_schema_with_a_table_that_is_routed_elsewhere(
         f"DROP DATABASE `{schema}_to`",
     ]
     target_server.run(f"DROP DATABASE {schema}_to", f"DROP DATABASE {schema}_old")
+
+
+def test_an_altered_schema_that_the_target_lacks(files: TaskFiles, schema: str) -> None:
+    found = explained(files, "--sql", f"ALTER DATABASE {schema} CHARACTER SET latin1")
+    assert (found["says"], found["statements"]) == ("nothing", [])

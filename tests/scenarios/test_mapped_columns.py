@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.task_runs import TaskFiles, TaskRun, newest
-from unshard.errors import ConfigError, SyncError
+from unshard.errors import ConfigError, DdlError, SyncError
 from unshard.model.position import Position
 from unshard.testing.mariadb_server import MariadbServer
 
@@ -187,6 +187,25 @@ def test_a_new_column_that_is_computed_from_a_mapped_one_has_the_values_of_the_s
         run.catch_up()
     columns = "SELECT login, mark FROM {} ORDER BY login"
     assert target_server.query(columns.format(merged)) == source_server.query(columns.format(shard))
+
+
+@pytest.mark.scenarios
+def test_values_of_a_run_are_not_made_anew_where_the_table_gets_another_name(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.a (id BIGINT PRIMARY KEY)",
+        f"INSERT INTO {schema}.a VALUES (1)",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"ALTER TABLE {schema}.a ADD u VARCHAR(36) DEFAULT (UUID()), RENAME TO {schema}.b")
+        with pytest.raises(DdlError, match="DDL-034"):
+            run.catch_up()
+        run.crew.errors.clear()
+    assert target_server.query(f"SHOW TABLES FROM {schema}") == [("a",)]
 
 
 @pytest.mark.scenarios

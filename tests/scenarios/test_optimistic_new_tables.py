@@ -75,6 +75,25 @@ def test_a_table_that_is_made_like_a_shard_that_waits(rig: ShardRig, *, skips: b
     assert ctl("shard-ddl-lock", str(shards.files().task_path))["locks"] == []
 
 
+@pytest.mark.scenarios
+@pytest.mark.parametrize("mode", ["pessimistic", "optimistic"])
+def test_a_table_of_another_target_that_is_made_like_a_shard_that_waits(mode: str, rig: ShardRig) -> None:
+    """It has the columns of the shard, which the merged table gets later."""
+    shards = optimistic(rig, sources=1, keys={"shard-mode": mode})
+    other = f"`{shards.name}_s`.other"
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter("s1", 0, RENAME)
+        shards.run("s1", f"CREATE TABLE {other} LIKE {shards.at(0)}")
+        shards.run("s1", f"INSERT INTO {other} (id, w) VALUES (77, 'new')")
+        run.catch_up()
+        assert columns(shards) == ["id", "v"]
+        wait_until(lambda: shards.target.query(f"SELECT id, w FROM {other}") == [(77, "new")], "the row is there")
+        shards.alter("s1", 1, RENAME)
+        shards.wait_in_step(run)
+    assert columns(shards) == ["id", "w"]
+
+
 @pytest.mark.parametrize(
     ("row", "values", "there"),
     [

@@ -159,6 +159,8 @@ def computed_from(lines: Mapping[str, str], unlike: frozenset[str], more: Collec
 def _with_computed_from(step: Step, found: Collection[str], rewritten: frozenset[str]) -> tuple[str, ...]:
     """Return these columns of the step, and those that it adds with a default over one of them or of `rewritten`."""
     added = _added(step)
+    if not added:
+        return ()
     unlike = rewritten | {name.lower() for name in found}
     unlike |= computed_from(_columns(step, step.after), unlike, added)
     return tuple(name for name, line in added.items() if name.lower() in unlike and not is_generated(line))
@@ -183,9 +185,9 @@ def _parts(step: Step) -> list[list[Token]]:
 
 
 def _columns(step: Step, structures: Structures) -> dict[str, str]:
-    """Return each column of the step's table, with its line in `structures`."""
-    table = classify_ddl(step.statement, step.context).tables[0].quoted
-    return column_lines(structures.get(table) or "")
+    """Return each column of the step's table, with its line in `structures`; the step may give it another name."""
+    names = (name.quoted for name in classify_ddl(step.statement, step.context).tables)
+    return column_lines(next((text for name in names if (text := structures.get(name)) is not None), ""))
 
 
 def is_generated(line: str) -> bool:

@@ -8,14 +8,16 @@
 | renames a table to a name that is not allowed | run, so that another table can get the old name | no longer |
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has extracted columns | nothing: the target's table is made by hand | yes |
+| ALTER DATABASE of a schema that the target lacks: nothing goes into it yet | nothing | yes |
 | moves a table into a schema that the target lacks | CREATE DATABASE as upstream, then run | yes |
 | a table is made with an engine without transactions | made with InnoDB (`engines.py`) | as it is |
+| CREATE TABLE … LIKE a table that the target lacks, or has with other columns or keys | written out | yes |
 | CREATE OR REPLACE TABLE, if the target is not MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +41,7 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
+from unshard.mysql.types import INTEGERS
 from unshard.schema.lex import Token, tokens
 
 _ON_TABLE = frozenset(
@@ -119,6 +122,8 @@ def for_target(
     statements: list[RoutedDdl] = []
     for piece in found:
         for part in to_run((piece,), rules):
+            if not piece.given and _alters_missing_schema(connection, part, rules):
+                continue
             for schema in _schemas_made(connection, part, tracker, changes, rules):
                 if schema.ddl.text not in {one.ddl.text for one in statements}:
                     statements.append(schema)
@@ -194,6 +199,12 @@ def _made_by_hand(ddl: Ddl, rules: StatementRules) -> bool:
     return ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
+def _alters_missing_schema(connection: Any, ddl: Ddl, rules: StatementRules) -> bool:
+    if ddl.kind is not StatementKind.ALTER_DATABASE:
+        return False
+    return show_create_database(connection, rules.route_schema(ddl.schema)) is None
+
+
 def _schemas_made(
     connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: StatementRules
 ) -> Iterator[RoutedDdl]:
@@ -222,7 +233,7 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: StatementRul
     """
     replaces = ddl.kind is StatementKind.CREATE_TABLE and ddl.or_replace
     created = changes.get(ddl.tables[0]) if ddl.kind is StatementKind.CREATE_TABLE else None
-    if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, ddl.tables[0], rules):
+    if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, created, rules):
         context = Context(ddl.schema, where=ddl.context.where, mariadb=ddl.context.mariadb)
         ddl = classify_ddl(created.create_sql, context)
     elif created is not None and not is_tidb(connection):
@@ -248,15 +259,41 @@ def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> UpstreamTab
     return UpstreamTable(table, row.create_sql if row is not None else tracker.schema_sql(name.schema))
 
 
-def _is_model(connection: Any, like: TableName, made: TableName, rules: StatementRules) -> bool:
-    """Return whether the target has the table that LIKE names, as another table than the one that is made.
+def _is_model(connection: Any, like: TableName, made: Table, rules: StatementRules) -> bool:
+    """Return whether the target has the table that LIKE names, as another table than the one that is made, and like it.
 
-    For two shards of one target they are the same.
+    For two shards of one target they are the same. The target's has other columns or keys where a statement waits for
+    other shards or was left out, and where a route fills columns.
     """
-    if rules.route(like) == rules.route(made):
+    if rules.route(like) == rules.route(made.name):
         return False
     with neutral_session(connection):
-        return read_table(connection, rules.route(like)) is not None
+        there = read_table(connection, rules.route(like))
+    if there is None or _columns(made, rules.marks(like).columns) != _columns(there, rules.marks(like).columns):
+        return False
+    own, others = _keys(made), _keys(there)
+    return own <= others and not any(unique for unique, *_ in others - own)
+
+
+def _columns(table: Table, mapped: Collection[str]) -> dict[str, tuple[object, ...]]:
+    """Return what decides which values each column takes; a column of a column mapping may be wider on the target."""
+    return {
+        column.name.lower(): ()
+        if column.name.lower() in map(str.lower, mapped)
+        else (
+            column.type if column.type in INTEGERS else column.definition,
+            column.unsigned,
+            column.nullable,
+            (column.collation or "").replace("utf8_", "utf8mb3_"),
+            column.generated,
+            column.auto_increment,
+        )
+        for column in table.columns
+    }
+
+
+def _keys(table: Table) -> set[tuple[bool, tuple[str, ...], tuple[int, ...]]]:
+    return {(key.unique, tuple((part or "").lower() for part in key.columns), key.prefixes) for key in table.indexes}
 
 
 def _with_upstream_charset(connection: Any, ddl: Ddl, created: Table, rules: StatementRules) -> Ddl:

@@ -120,6 +120,9 @@ def _on_target(
     written = tuple(TargetStatement(text) for text in texts)
     if refused is not None:
         return replace(_stops(rules, refused, tuple(groups)), written=written, by_hand=True)
+    if not written:
+        text = "nothing is run: the target has nothing that it would change"
+        return Explained(rules.source, NOTHING, text, tuple(groups))
     count = "one statement" if len(written) == 1 else f"{len(written)} statements"
     return Explained(rules.source, RUNS, f"runs {count} on the target", tuple(groups), written)
 

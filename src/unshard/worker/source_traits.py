@@ -35,6 +35,7 @@ def read_traits(endpoint: Endpoint) -> SourceTraits:
             inline_references=tuple(server.version) >= ((10, 5) if mariadb else (9,)),
             logs_creates=not mariadb or tuple(server.version) < (10, 11),
             keeps_name=partial(_keeps_name, endpoint),
+            kind_of=partial(_kind_of, endpoint),
         )
 
 
@@ -46,9 +47,22 @@ def source_zone(endpoint: Endpoint) -> str:
 
 _CLOCKS_SECONDS = 300
 """By how much the clocks of servers may differ that a statement has come through."""
+_TYPE = "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 _DEFINED = """
 SELECT UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 """
+
+
+def _kind_of(endpoint: Endpoint, name: TableName) -> str:
+    """Return the TABLE_TYPE that a server has under the name, "" where it has none or can't be asked now."""
+    try:
+        with session(endpoint, "source") as connection:
+            found = rows(connection, _TYPE, (name.schema, name.table))
+            return str(found[0][0]) if found else ""
+    except UnshardError as error:
+        words = {"table": str(name), "error": str(error)}
+        logger("sync").warning("the source can't be asked whether a RENAME was of a view", **words)
+        return ""
 
 
 def _keeps_name(endpoint: Endpoint, old: TableName, new: TableName, before: float) -> bool:

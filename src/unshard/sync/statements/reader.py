@@ -41,6 +41,7 @@ class SourceTraits:
         logs_creates: it logs a CREATE TABLE IF NOT EXISTS also where the table is there, and nothing is done.
         keeps_name: asks the source, in its present state, whether it has the first table as it was before that time
             (seconds since 1970) and lacks the second.
+        kind_of: asks the source for the TABLE_TYPE that it has under a name now, "" where it has none.
     """
 
     mariadb: bool
@@ -53,6 +54,7 @@ class SourceTraits:
     inline_references: bool = True
     logs_creates: bool = True
     keeps_name: Callable[[TableName, TableName, float], bool] = lambda old, new, before: False
+    kind_of: Callable[[TableName], str] = lambda name: ""
 
 
 def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
@@ -185,8 +187,9 @@ class StatementReader:
         if work.statement.query.error_code and parsed.kind is not StatementKind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        if self.traits.mariadb and parsed.kind is StatementKind.RENAME_TABLE:
-            real = self._without_temporary(parsed)
+        if parsed.kind is StatementKind.RENAME_TABLE:
+            real = self._without_temporary(parsed) if self.traits.mariadb else parsed
+            real = self._without_views(real) if real is not None else None
             if real is None:
                 return RoutedStatement()
             parsed = real
@@ -260,9 +263,34 @@ class StatementReader:
                 logger("sync", source=self.source).warning(told, **words)
             else:
                 real.append((old, new))
-        if len(real) == len(pairs):
-            return parsed
-        return _of_pairs(real, parsed.context)
+        return _of_pairs(parsed, real)
+
+    def _without_views(self, parsed: Ddl) -> Ddl | None:
+        """Return a RENAME TABLE without views and sequences, None if nothing else is in it.
+
+        The log does not tell what it renames. A name without a table at either end is one of these if the source now
+        has such a thing under its old or new name.
+        """
+        pairs = list(zip(parsed.tables[::2], parsed.tables[1::2], strict=True))
+        real: list[tuple[TableName, TableName]] = []
+        for at, (old, new) in enumerate(pairs):
+            if (
+                self.tracker.knows(old)
+                or old in {made for _, made in real}
+                or not self._is_view(old, new, pairs[at + 1 :])
+            ):
+                real.append((old, new))
+                continue
+            told = "left out: it renamed a view or a sequence, which is not migrated"
+            words = {"table": str(old), "statement": parsed.text[:500], "position": parsed.context.where.position}
+            logger("sync", source=self.source).info(told, **words)
+        return _of_pairs(parsed, real)
+
+    def _is_view(self, old: TableName, new: TableName, later: Sequence[tuple[TableName, TableName]]) -> bool:
+        if not (self.rules.allows(old) or self.rules.allows(new)):
+            return False
+        kinds = {self.traits.kind_of(name) for name in (old, _last_name(new, later))}
+        return not kinds.isdisjoint({"VIEW", "SEQUENCE"}) and self.tracker.get(old) is None
 
     def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
         """Return the tables of a schema that were copied after `at`: the target's schema is kept for them."""
@@ -333,13 +361,15 @@ def without_entering(parsed: Ddl, rules: StatementRules) -> tuple[Ddl | None, fr
             known = known - {old} | {new}
             kept.append((old, new))
     entered = frozenset(filter(rules.allows, entering))
-    return _of_pairs(kept, parsed.context), entered
+    return _of_pairs(parsed, kept), entered
 
 
-def _of_pairs(pairs: Sequence[tuple[TableName, TableName]], context: Context) -> Ddl | None:
-    """Return the RENAME TABLE of these pairs, None without any."""
-    text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in pairs)
-    return classify_ddl(text, context) if pairs else None
+def _of_pairs(parsed: Ddl, left: Sequence[tuple[TableName, TableName]]) -> Ddl | None:
+    """Return a RENAME TABLE with only these of its pairs; None without any."""
+    if 2 * len(left) == len(parsed.tables):
+        return parsed
+    text = "RENAME TABLE " + ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in left)
+    return classify_ddl(text, parsed.context) if left else None
 
 
 def _last_name(name: TableName, later: Sequence[tuple[TableName, TableName]]) -> TableName:
