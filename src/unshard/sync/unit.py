@@ -172,7 +172,7 @@ class SyncUnit:
             leave_optimistic_mode(self.store)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
-            known = tables.names if fresh and (tables.lazy or not checkpoint.tables) else tables.tracker.names
+            known = (tables.first if checkpoint.tables else tables.names) if fresh else tables.tracker.names
             ahead = frozenset[TableName]() if fresh else ownership.declared() - ownership.left() - known
             self.groups.restore(known if fresh else known - ownership.left(), ahead)
             tables.refuse_other_rules()
