@@ -69,3 +69,23 @@ def test_a_shard_that_is_made_behind_the_copy_is_met_once(rig: ShardRig) -> None
         for table in range(4):
             shards.alter("s1", table, "DROP COLUMN c")
         shards.settle(run)
+
+
+@pytest.mark.scenarios
+def test_a_task_of_an_earlier_version_learns_of_such_a_shard_when_it_starts_again(rig: ShardRig) -> None:
+    """Its record of the source's tables lacks the shard, which joined the group at its first DDL only."""
+    shards = partly_copied(rig)
+    files = shards.files()
+    with TaskRun(files, rig.spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        bring_the_last(shards)
+    shards.target.run(f"DELETE FROM {files.meta}.{files.name}_shard_lock")
+    with TaskRun(files, rig.spark) as run:
+        for table in (0, 1):
+            shards.alter("s1", table, "DROP COLUMN c")
+        run.catch_up()
+        assert shards.held() == 3
+        shards.insert("s1", 2, 1, c="5")
+        shards.alter("s1", 2, "DROP COLUMN c")
+        shards.settle(run)

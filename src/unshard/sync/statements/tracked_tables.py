@@ -174,12 +174,13 @@ class TrackedTables:
 
     @property
     def first(self) -> frozenset[TableName]:
-        """The tables of this source where a task begins: those of its copy, and those that it does not copy.
+        """The tables that are known at a start, and those of which a human has brought the rows.
 
         Of the latter some may be made only later in the log: their CREATE is still to come, and their DDL after it.
         """
         listed = self._now if not self.lazy else self.upstream
-        return self.tracker.names | {name for name in listed if self.lazy or not self.copies(name)}
+        brought = {name for name in listed if self.lazy or not self.copies(name)}
+        return self.tracker.names | {name for name in brought if not self.is_late(name)}
 
     @property
     def present(self) -> frozenset[TableName]:
