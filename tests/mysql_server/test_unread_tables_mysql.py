@@ -6,6 +6,7 @@ are.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,38 @@ def test_a_create_that_may_have_had_an_effect(case: str, shards: Shards, spark: 
         ctl("binlog", "replace", str(files.task_path), "-s", "s1", statement)
     with TaskRun(files, spark) as run:
         shards.settle(run)
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_create_of_a_table_that_the_copy_left_out(running: bool, shards: Shards, spark: SparkSession) -> None:
+    """The dump's flags have chosen others, so nothing is known of it."""
+    shards.keys = {}
+    shards.instance = {**shards.instance, "mydumper": {"extra-args": f"-T {shards.name}_s.t_0"}}
+    brought = shards.expected()
+    shards.target.run(f"DELETE FROM {shards.merged}")
+    files = shards.files()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        for row, text in brought:
+            shards.target.run(f"INSERT IGNORE INTO {shards.merged} VALUES ({row}, '{text}')")
+        if running:
+            create(shards, 1)
+            shards.settle(run)
+    if not running:
+        create(shards, 1)
+        error = stopped_run(files, spark)
+        assert isinstance(error, UnshardError)
+        assert error.code == "SYNC-081"
+
+
+def test_a_create_of_a_table_that_an_earlier_list_left_out(shards: Shards, spark: SparkSession) -> None:
+    """It may have been there, and then its rows are missing, whatever its structure."""
+    names = [{"db-name": f"{shards.name}_s", "tbl-name": f"t_{table}"} for table in (0, 1)]
+    files = replace(shards.files(), keys={**shards.files().keys, "block-allow-list": {"own": {"do-tables": names[:1]}}})
+    with TaskRun(files.write(), spark) as run:
+        run.catch_up()
+    shards.run("s1", f"CREATE TABLE IF NOT EXISTS {shards.at(1)} ({TODAY})")
+    files = replace(files, keys={**files.keys, "block-allow-list": {"own": {"do-tables": names}}}).write()
+    error = stopped_run(files, spark)
+    assert isinstance(error, UnshardError)
+    assert error.code == "SYNC-084"

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from support.operated_tasks import ctl
+from support.operated_tasks import ctl, stopped_run
 from support.optimistic_runs import columns, has_columns, merged_rows, optimistic, upstream_rows
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards, ends_at, take_out
 from support.task_runs import TaskRun
 from support.waiting import wait_until
 from unshard.cli.app import app
+from unshard.errors import SyncError
 from unshard.model.table import TableName
 from unshard.operate import locks
 from unshard.shard.group import ShardingGroup
@@ -173,6 +174,15 @@ def test_a_source_whose_only_shard_gets_another_target(rig: ShardRig) -> None:
     other = {**own, "table-pattern": "t_1", "target-table": "other"}
     shards.keys = {**shards.keys, "routes": {"fold": fold, "other": other}}
     shards.instance = {"route-rules": ["fold", "other"]}
+    files = shards.files()
+    error = stopped_run(files, rig.spark)
+    assert isinstance(error, SyncError)
+    assert (error.code, error.where.source) == ("SYNC-085", "s2")
+    moved = f"WHERE id = {shards.id('s2', 1, 0)}"
+    shards.target.run(f"INSERT INTO {shards.name}_all.other SELECT * FROM {shards.merged} {moved}")
+    shards.target.run(f"DELETE FROM {shards.merged} {moved}")
+    task, source = str(files.task_path), str(files.source_paths[1])
+    ctl("binlog-schema", "update", task, f"{shards.name}_s", "t_1", "--from-source", "-s", source)
     renames_alone(rig, shards)
 
 

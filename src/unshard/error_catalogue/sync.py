@@ -146,7 +146,8 @@ SYNC: dict[str, CatalogueEntry] = {
         " `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`, or with a FILE of its"
         " CREATE TABLE in place of `--from-source` if it has been altered since; and start with `safe-mode: true` under"
         " `syncers`: changes that the copy has already do no harm then. Take it off when the task has come past the"
-        " copy",
+        " copy. A CREATE TABLE IF NOT EXISTS that made the table is to be given as it is, in place of all this:"
+        ' `unshard ctl binlog replace {task_file} -s {source_id} "CREATE TABLE ..."`',
     ),
     "SYNC-085": CatalogueEntry(
         "the rows of this table{more} are in the target as earlier rules wrote them, {before}; by the rules of now its"

@@ -173,8 +173,9 @@ class SyncUnit:
             leave_optimistic_mode(self.store)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
-            known = tables.names if fresh and (tables.lazy or not checkpoint.tables) else tables.tracker.names
-            ahead = frozenset[TableName]() if fresh else ownership.declared() - ownership.left() - known
+            known = (tables.first if checkpoint.tables else tables.names) if fresh else tables.tracker.names
+            brought = frozenset() if isinstance(self.groups, OptimisticGroups) or tables.lazy else tables.first
+            ahead = frozenset() if fresh else (ownership.declared() | brought) - ownership.left() - known
             self.groups.restore(known if fresh else known - ownership.left(), ahead)
             tables.refuse_other_rules()
             ownership.announce(self.groups.names)
@@ -328,8 +329,8 @@ class SyncUnit:
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
         if not isinstance(work, Move):
-            self._place = work.begin
-            self._sure = not isinstance(work, TransactionRows) or work.log_range.transactions == 1
+            one = not isinstance(work, TransactionRows) or work.log_range.transactions == 1
+            self._place, self._sure = work.begin, one
         match work:
             case TransactionRows():
                 self._batches.apply(work)

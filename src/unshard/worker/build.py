@@ -324,6 +324,7 @@ def _sync(
     ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     lazy = config.mode == "incremental"
     tables = TrackedTables(name, tracker, rules, upstream, logs_creates=traits.logs_creates, lazy=lazy)
+    tables.copies = lambda table: own.dumped(table).passes
     tables.listing, tables.earlier, tables.rules_of = partial(listing, source), earlier, partial(rules_of, own=own)
     check_rules(filter(allow.allows, upstream), router, mapper, name, targets.get if lazy else None)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))

@@ -21,7 +21,7 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.sync.statements.reader import made_if_missing
-from unshard.sync.statements.tracked_tables import TrackedTables
+from unshard.sync.statements.tracked_tables import NOT_COPIED, TrackedTables
 
 _FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 """Kinds of statements that change no rows of another table."""
@@ -87,6 +87,7 @@ def refuse_unlike_read(
 ) -> None:
     """Raise SyncError SYNC-081 for a table that has one structure if its CREATE made it, and another one if not.
 
+    SYNC-084 for one that an earlier block-allow list left out: if its CREATE did not make it, its rows are missing.
     DdlError DDL-050 for a schema, by its default character set and collation. The statement is one of which can't be
     known whether it had an effect. `found` are the operations of the statement at `begin`; `made` has the structures
     after them. A table that was taken to have none before is new.
@@ -98,6 +99,9 @@ def refuse_unlike_read(
         if not name.table:
             _refuse_unlike_default(ddl, tables.tracker.schema_default(name.schema))
             continue
+        if tables.is_late(name):
+            values = {"target": str(tables.rules.route(name))}
+            raise SyncError(NOT_COPIED, replace(ddl.context.where, table=str(name)), ddl.text[:500], values)
         new, old = made.get(name), tables.tracker.presume(name)
         if new is None or old is None or _read_as(new) == _read_as(old):
             continue

@@ -31,8 +31,10 @@ class TrackedTables:
         absent: the names for which such a snapshot had no table.
         listing: reads anew which tables and schemas the source has, and then the end of its log; None where each one
             that the tracker lacks is a new one.
+        copies: the task copies a table before it follows it.
         logs_creates: the source logs a CREATE TABLE IF NOT EXISTS also where the table is there.
-        lazy: the tracker has a structure only of tables that were needed; else of each table that is there.
+        lazy: the tracker has a structure only of tables that were needed; else of each table that is there, and that
+            the task copies.
         earlier: the block-allow lists by which the source has been followed.
         rules_of: returns the rules by which a table's rows are written, as text.
         refuse_read: called with a table whose structure is found when it is first needed; may raise.
@@ -45,6 +47,7 @@ class TrackedTables:
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()
     listing: Callable[[], tuple[frozenset[TableName], frozenset[str], Position]] | None = None
+    copies: Callable[[TableName], bool] = lambda name: True
     logs_creates: bool = True
     lazy: bool = False
     earlier: EarlierLists | None = None
@@ -55,6 +58,7 @@ class TrackedTables:
     _names: set[TableName] = field(default_factory=set)
     _schemas: set[str] = field(default_factory=set)
     _gone: set[TableName] = field(default_factory=set)
+    _now: frozenset[TableName] = frozenset()
     _come: set[TableName] = field(default_factory=set)
     _written: dict[TableName, str] = field(default_factory=dict)
     _listed: Position | None = None
@@ -73,7 +77,7 @@ class TrackedTables:
             self.earlier.restore()
         if self.listing is not None:
             names, schemas, self._listed = self.listing()
-            self.upstream = names if self.lazy and self.logs_creates else self.upstream
+            self.upstream, self._now = names if self.lazy and self.logs_creates else self.upstream, names
             self._schemas, self._gone, self._come = set(schemas), set(), set()
         states = {name: state for name, state in checkpoint.tables.items() if self._is_followed(name)}
         tables = {name: state.table for name, state in states.items()}
@@ -146,12 +150,17 @@ class TrackedTables:
         """
         if name in self._come:
             return True
-        sure = name.table and not (self.lazy and self.logs_creates)  # the tracker has all that are there
-        if self._listed is None or sure or name in self._gone:
+        if self._listed is None or self._would_have(name) or name in self._gone:
             return False
         if place < self._listed:
             return None
         return name in self._names if name.table else name.schema in self._schemas
+
+    def _would_have(self, name: TableName) -> bool:
+        """Return whether the tracker has the table if that was there before a CREATE in the log."""
+        if not name.table or not self.logs_creates:
+            return bool(name.table)
+        return not self.lazy and self.copies(name) and not self.is_late(name)
 
     def later_snapshot(self, name: TableName, place: Position) -> Location | None:
         """Return the location of the table's own snapshot if that lies after `place`; else None."""
@@ -162,6 +171,16 @@ class TrackedTables:
     def names(self) -> frozenset[TableName]:
         """All known tables of this source."""
         return frozenset(self._names)
+
+    @property
+    def first(self) -> frozenset[TableName]:
+        """The tables that are known at a start, and those of which a human has brought the rows.
+
+        Of the latter some may be made only later in the log: their CREATE is still to come, and their DDL after it.
+        """
+        listed = self._now if not self.lazy else self.upstream
+        brought = {name for name in listed if self.lazy or not self.copies(name)}
+        return self.tracker.names | {name for name in brought if not self.is_late(name)}
 
     @property
     def present(self) -> frozenset[TableName]:
