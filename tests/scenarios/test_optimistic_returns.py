@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from support.optimistic_runs import has_columns, in_step, optimistic
+from support.operated_tasks import ctl
+from support.optimistic_runs import has_columns, in_step, merged_rows, optimistic
 from support.shard_rig import ShardRig
 from support.shard_runs import take_out
 from support.task_runs import TaskRun
+from unshard.errors import UnshardError
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
@@ -47,3 +49,27 @@ def test_old_rows_keep_the_values_of_columns_that_the_others_lack(way: str, rig:
             shards.alter(*shard, "DROP COLUMN c, DROP COLUMN n")
         has_columns(run, shards, "id", "v", "more")
         shards.wait_in_step(run)
+
+
+def test_a_narrower_type_does_not_cut_rows_of_absent_shards(rig: ShardRig) -> None:
+    """The task stops, until a human has decided about these rows."""
+    shards = optimistic(rig, tables=1)
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.update("s2", 0, 0, "v = 'a text of 20 letters'")
+        in_step(run, shards)
+    files = shards.files()
+    take_out(files, "s2")
+    without = replace(files, sources={"s1": rig.servers["s1"]})
+    shards.alter("s1", 0, "MODIFY v VARCHAR(9) NOT NULL")
+    error = TaskRun(without.write(), rig.spark).start().error()
+    assert isinstance(error, UnshardError)
+    assert "'v'" in str(error)
+    long = shards.id("s2", 0, 0)
+    assert merged_rows(shards)[long]["v"] == "a text of 20 letters"
+    same = f"ALTER TABLE {shards.at(0)} MODIFY v VARCHAR(9) NOT NULL"
+    ctl("binlog", "replace", str(without.task_path), "-s", "s1", same)
+    with TaskRun(without, rig.spark) as run:
+        shards.insert("s1", 0, 1)
+        shards.wait_in_step(run)
+    assert merged_rows(shards)[long]["v"] == "a text of", "a human gave the statement as it is"

@@ -198,3 +198,34 @@ def columns(shards: Shards) -> list[str]:
             (f"{shards.name}_all",),
         )
     ]
+
+
+@pytest.mark.scenarios
+def test_a_statement_that_a_filter_leaves_out_on_one_shard(shards: Shards, spark: SparkSession) -> None:
+    """The status tells that the shard never meets it, and what gives it to the shard all the same."""
+    keep = {"schema-pattern": f"{shards.name}_s", "table-pattern": "t_1", "events": ["drop column"], "action": "Ignore"}
+    shards.keys = {**shards.keys, "filters": {"keep": keep}}
+    shards.instance = {**shards.instance, "filter-rules": ["keep"]}
+    for table in (0, 1):
+        shards.alter("s1", table, "ADD COLUMN n INT NOT NULL DEFAULT 3")
+    task = str(shards.files().task_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, "DROP COLUMN n")
+            shards.insert("s1", table, 1)
+        run.catch_up()
+
+        def shown() -> str:
+            groups = [one for reading in run.crew.readings() if reading.sync for one in reading.sync.groups]
+            return " ".join(f"{one.waits_for} {one.help}" for one in groups)
+
+        told = f"a statement was left out of {shards.name}_s.t_1 ("
+        wait_until(lambda: told in shown() and "ENGINE=InnoDB" in shown(), told, told=shown)
+    shards.run("s1", f"ALTER TABLE {shards.at(1)} ENGINE=InnoDB")
+    shards.insert("s1", 1, 2)
+    assert refused(shards, spark) == "SHARD-001"
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {shards.at(1)} DROP COLUMN n")
+    with TaskRun(shards.files(), spark) as run:
+        shards.settle(run)
+    assert columns(shards) == ["id", "v"]

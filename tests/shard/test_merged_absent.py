@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from merged_world import NAME, A, B, C, World, behind, columns, definition
+from merged_world import CONTEXT, NAME, A, B, C, World, behind, columns, definition
 
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.prepare import RoutedDdl
+from unshard.model.position import Location, Position
 from unshard.shard.merged_form import from_form, to_form
-from unshard.shard.merged_parts import OldRows, ShardId, StructureRequest, WaitKind, names_of
+from unshard.shard.merged_parts import MergedChange, OldRows, ShardId, StructureRequest, WaitKind, names_of
 from unshard.shard.merged_table import MergedTable
+from unshard.shard.sequence import DdlItem
+from unshard.sync.sharding.merged_changes import MergedChanges
 
 
 def leave(world: World) -> World:
@@ -188,3 +195,29 @@ def test_all_sources_leave_and_come_back() -> None:
     assert back.shards == world.table.shards
     assert back.evaluate().changes == ()
     assert MergedTable(NAME).absent == {}
+
+
+def test_rows_of_shards_that_left_are_never_cut() -> None:
+    """The statement for all shards is run as each of them took it, but rows that none of them has are in the target."""
+    world = World(A, B, C)
+    assert not world.table.has_rows_of_others
+    world.drop(B)
+    assert from_form(NAME, to_form(world.table)).has_rows_of_others
+    leave(world := World(A, B, C))
+    assert world.table.has_rows_of_others
+    come_back(world)
+    assert not world.table.has_rows_of_others
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_statement_for_all_shards_is_strict_where_rows_of_others_are_there(strict: bool) -> None:
+    world = World(A, B, C)
+    if strict:
+        world.drop(B)
+    ddl = classify_ddl("ALTER TABLE `all`.`t` MODIFY v VARCHAR(5) NOT NULL", CONTEXT)
+    at = Location(Position("b.1", 4))
+    item = DdlItem(at, at, (ddl.text,), {"before": None, "statements": []})
+    handler: Any = SimpleNamespace(_left_to_run=lambda *_: [RoutedDdl(ddl)])
+    change = MergedChange((A,), definition(), {}, barrier=True)
+    (found,) = MergedChanges._own(handler, world.table, change, {A.table: item}, at)
+    assert (found.ddl.text, found.ddl.context.strict) == (ddl.text, strict)

@@ -138,6 +138,23 @@ def test_a_group_that_others_are_ahead_of() -> None:
     assert f"{UNLOCK} --owner SOURCE" in shown.help
 
 
+def test_a_table_of_which_the_ddl_was_left_out_is_told_with_the_way_to_give_it() -> None:
+    """It never meets it by itself, so "run the DDL there" alone would be no help."""
+    left = DdlItem(at(200), at(205), (), {"before": None})
+    late = group("s1", ONE).pass_by(TWO, left)
+    (shown,) = unresolved_groups(ShardingGroupKeeper("s1").with_group(late), {})
+    told = "s1 has not met it in up.t_2; a statement was left out of up.t_2 (bin.000001:200) since"
+    assert shown.waits_for.startswith(told)
+    assert "run `ALTER TABLE … ENGINE=InnoDB` on it" in shown.help
+    assert '`unshard ctl binlog replace TASK -s s1 "ALTER TABLE …"`' in shown.help
+    locks = keeper("s1", "s2").join("s2", A, "")
+    (lock,) = waiting_locks(locks, {"s1": late}, "task.yaml")
+    assert lock["waitsFor"].startswith(told)
+    assert '`unshard ctl binlog replace task.yaml -s s1 "ALTER TABLE …"`' in lock["help"]
+    (lock,) = waiting_locks(locks, {"s1": late.pass_by(ONE, left).meet(TWO, DdlItem(at(300), at(305), A))})
+    assert "left out" not in lock["waitsFor"] + lock["help"], "it has met it after all"
+
+
 def test_a_dropped_table_is_not_waited_for() -> None:
     dropped = group("s1", ONE).drop(TWO, at(200))
     (shown,) = unresolved_groups(ShardingGroupKeeper("s1").with_group(dropped), {})

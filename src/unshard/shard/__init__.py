@@ -15,6 +15,7 @@ The pessimistic mode uses the modules up to `show`, the optimistic mode the othe
 | `merged_record` | the record from which it decides |
 | `merged_parts` | dataclasses for the record: shards, requests, changes |
 | `join` | the join of the shards' structures |
+| `shard_structures` | the joins that one decision asks for, each computed once |
 | `shown_text` | which defaults and members a server shows as they are |
 | `merged_step` | the effect of one shard's statement on the merged table |
 | `merged_difference` | the ALTER TABLE from one structure of a merged table to the next |

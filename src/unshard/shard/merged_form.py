@@ -1,6 +1,6 @@
 """A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product.
 
-`old_rows`, `fitted`, `kept`, `copied` and `absent` are missing in records of earlier versions.
+`old_rows`, `fitted`, `kept`, `copied`, `absent` and `has_dropped` are missing in records of earlier versions.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def to_form(merged: MergedTable) -> Form:
         "dialect": merged.dialect.value,
         "shards": forms(merged.shards),
         "absent": forms(merged.absent),
+        "has_dropped": merged.has_dropped,
         "after": number(merged.after),
         "rules": dict(merged.rules),
         "leaving": dict(merged.leaving),
@@ -167,6 +168,7 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
         dialect,
         kept=frozenset(form.get("kept", ())),
         absent=shards_of(form.get("absent", ())),
+        has_dropped=form.get("has_dropped", False),
     )
 
 

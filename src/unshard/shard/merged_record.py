@@ -54,6 +54,7 @@ class MergedRecord:
         declared: the tables that the remaining sources have declared for this target; read with the record, too.
         kept: the kept columns of the target, in lower case.
         absent: the absent shards, as they were when they were taken out, without their requests.
+        has_dropped: a shard was dropped; the target may still have its rows.
     """
 
     target: TableName
@@ -69,6 +70,7 @@ class MergedRecord:
     declared: frozenset[ShardId] = frozenset()
     kept: frozenset[str] = frozenset()
     absent: Mapping[ShardId, MergedShard] = field(default_factory=dict)
+    has_dropped: bool = False
 
     @property
     def sources(self) -> frozenset[str]:
@@ -79,6 +81,11 @@ class MergedRecord:
     def awaited(self) -> tuple[str, ...]:
         """Sources that may have shards which the record lacks: their tables are not declared, or not registered yet."""
         return tuple(sorted(self.silent | {shard.source for shard in self.declared - self.shards.keys()}))
+
+    @property
+    def has_rows_of_others(self) -> bool:
+        """True if the target may have rows that no shard has; a statement that the shards took may cut their values."""
+        return bool(self.absent) or self.has_dropped
 
     @property
     def is_of_one_shard(self) -> bool:
@@ -178,6 +185,9 @@ class MergedRecord:
 
     def without(self, shard: ShardId) -> Self:
         """Take out a shard that was dropped. Columns that only it had are leaving."""
+        return replace(self._without(shard), has_dropped=self.has_dropped or shard in self.shards)
+
+    def _without(self, shard: ShardId) -> Self:
         if shard not in self.shards:
             return self
         shards = _still_to_be_met({one: state for one, state in self.shards.items() if one != shard})
@@ -191,7 +201,7 @@ class MergedRecord:
         if shard not in self.shards:
             return self
         absent = {**self.absent, shard: replace(self.shards[shard], request=None)}
-        return replace(self, absent=absent).without(shard)
+        return replace(self, absent=absent)._without(shard)
 
     def ask(
         self,
@@ -285,7 +295,7 @@ class MergedRecord:
         if self.runner is not None and self.runner.source == source:
             left = replace(self, runner=replace(self.runner, source="", begun=begun) if begun is not None else None)
         for shard in [one for one in self.shards if one.source == source]:
-            left = left.without(shard) if forget else left.leave(shard)
+            left = left._without(shard) if forget else left.leave(shard)
         return left if left.shards or not forget else replace(left, absent={})
 
     def done(self, change: MergedChange) -> Self:

@@ -65,8 +65,13 @@ def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str, liste
         "since": lock.since,
         "waitsFor": waits_for(keeper, lock, groups, listed),
         "mismatch": _mismatch(lock),
-        "help": what_helps(keeper, lock, files, listed),
+        "help": "; ".join(filter(None, (what_helps(keeper, lock, files, listed), _left_out_help(lock, groups, files)))),
     }
+
+
+def _left_out_help(lock: Lock, groups: Groups, files: str) -> str:
+    late = [group for group in groups.values() if not lock.executed and group.sequence.items and _left_out(group)]
+    return "; ".join(_gives_it_anew(group, files) for group in late)
 
 
 def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None, listed: Sequence[str] = ()) -> str:
@@ -110,7 +115,7 @@ def _missing_tables(keeper: LockKeeper, lock: Lock, source: str, groups: Groups 
         return f"{source} reads again what was held for the DDL before it"
     tables = group.unsynced if group is not None and group.unresolved else member.tables
     return (
-        f"{source} has not met it in {_named(tables)}"
+        f"{source} has not met it in {_named(tables)}{_told_left_out(group)}"
         if tables
         else f"{source} has met it in all tables, and will report it"
     )
@@ -179,6 +184,8 @@ def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]
         helps = what_helps(locks, lock, listed=listed)
     elif group.unsynced and items:
         helps = "run the DDL on the tables that miss it, or drop those that are not needed any more"
+        if _left_out(group):
+            helps += f"; {_gives_it_anew(group, shlex.quote(locks.task) if locks is not None else '')}"
         if lock is not None:
             why = "; ".join(part for part in (lock.decision, why) if part)
             mismatch = _other_than(group.source, items[0], lock)
@@ -202,6 +209,36 @@ def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]
     )
 
 
+def _left_out(group: ShardingGroup) -> dict[TableName, str]:
+    """Return the tables that miss the DDL, and of which a statement was left out since others wait, with its position.
+
+    An event filter or an operator has left it out (`ShardingGroup.pass_by`).
+    """
+    found = {}
+    for name in group.unsynced:
+        state = group.tables[name]
+        left = [item for item in (*state.earlier, *state.passed) if not item.ddls]
+        if left:
+            found[name] = str(left[-1].begin.position)
+    return found
+
+
+def _told_left_out(group: ShardingGroup | None) -> str:
+    found = _left_out(group) if group is not None else {}
+    places = ", ".join(f"{name} ({place})" for name, place in list(found.items())[:10])
+    return f"; a statement was left out of {places} since, by an event filter or `binlog skip`" if found else ""
+
+
+def _gives_it_anew(group: ShardingGroup, task: str) -> str:
+    """Return the way to give a table the DDL that was left out of it, which it never meets by itself."""
+    names, source = _named(list(_left_out(group))), shlex.quote(group.source)
+    return (
+        f"where it is this DDL that was left out of {names}, the table never meets it: run `ALTER TABLE …"
+        " ENGINE=InnoDB` on it, and when the task stops there (SHARD-001), `unshard ctl binlog replace"
+        f' {task or "TASK"} -s {source} "ALTER TABLE …"` with the DDL for this table'
+    )
+
+
 def _other_than(source: str, item: DdlItem, lock: Lock) -> tuple[str, ...]:
     """Return the DDL of the source and that of the lock's owner under each other; empty where they are the same."""
     if same(item.ddls, lock.ddls):
@@ -213,5 +250,5 @@ def _own_tables(group: ShardingGroup) -> str:
     if group.behind:
         return "what was held is read again"
     if group.unsynced:
-        return f"{group.source} has not met it in {_named(group.unsynced)}"
+        return f"{group.source} has not met it in {_named(group.unsynced)}{_told_left_out(group)}"
     return f"{group.source} has met it in all tables, and will report it"

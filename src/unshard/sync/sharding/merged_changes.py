@@ -4,7 +4,8 @@
 |---|---|
 | a shard's request, or what the join has become because a shard came or went | `shard.merged_step` |
 | columns that no shard has any more | DROP COLUMN, of those that the target has |
-| a barrier | the statement that all shards have met, without IGNORE |
+| a barrier | the statement that all shards have met, without IGNORE; in a strict session where the target has rows \
+of shards that are absent or dropped |
 
 A change without a statement is done at once. Where the source was taken out of the task in the middle of a change, the
 next source finishes it by its intent.
@@ -35,6 +36,7 @@ from unshard.ddl.pieces import StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
+from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, ShardError, UnshardError, Where
 from unshard.model.position import Location
@@ -283,7 +285,7 @@ class MergedChanges:
         if change.barrier:
             item = next(iter(items.values()))
             met = in_logged_zone(self._left_to_run(merged, item), items.values())
-            return [replace(one, ddl=without_ignore(one.ddl)) for one in met]
+            return [replace(one, ddl=_for_all_rows(one.ddl, merged)) for one in met]
         where = Where(self.store.source, str(merged.target), _place(items, at)[0] if items else None)
         try:
             text = difference(merged.target, merged.after, change.after, merged.dialect, self._there(merged.target))
@@ -330,6 +332,12 @@ class MergedChanges:
             if why:
                 columns = tuple(dict.fromkeys((*counted, *(fill.columns if fill is not None else ()))))
                 raise refused_fills(store.source, target, item, columns, why, several=several)
+
+
+def _for_all_rows(ddl: Ddl, merged: MergedTable) -> Ddl:
+    """Return the statement as it is run for the rows of all shards: it fails rather than lose or cut one of them."""
+    strict = ddl.context.strict or merged.has_rows_of_others
+    return replace(without_ignore(ddl), context=replace(ddl.context, strict=strict))
 
 
 def _as_given(given: TableDefinition, wanted: TableDefinition) -> TableDefinition:
