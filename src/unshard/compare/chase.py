@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from unshard.compare.executor.keys import Key, is_spelled, weights_of
 from unshard.compare.executor.look import KeyLook, LookOrder, SeenRow, look_again
 from unshard.compare.executor.rows import LOCKED
+from unshard.compare.executor.silent import SILENT
 from unshard.compare.places import LogPlace, SourceWatch, newest_places, wait_until_passed
 from unshard.compare.result import RowClass, RowDifference, TableOutcome
 from unshard.compare.source_load import SourceLoad
@@ -166,7 +167,7 @@ class KeyChase:
                     found = disclose(outcome)
                 except UnshardError as error:
                     one.outcome.add_error(error)
-                    if error.code == LOCKED and not self.keeps_locked:
+                    if error.code == SILENT or (error.code == LOCKED and not self.keeps_locked):
                         self._give_up(one)
                     continue
                 busy += found["source_seconds"]

@@ -16,7 +16,8 @@ from unshard.compare.plan import ComparisonPlan
 from unshard.compare.ranges import bits_of, is_text_mapped
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.load.counters import raise_counter
-from unshard.mysql.connection import Endpoint, server_error, session
+from unshard.model.table import TableName, quote_name
+from unshard.mysql.connection import Endpoint, rows, server_error, session
 from unshard.mysql.failures import is_transient
 from unshard.source.snapshot import next_counter
 from unshard.transform.column_mapping import ID_LIMIT
@@ -30,7 +31,8 @@ def raise_target_counters(plan: ComparisonPlan) -> tuple[str, ...]:
     """
     counted = [(table, name) for table in plan.tables if (name := _counted(table)) is not None]
     wanted = asked_again(lambda: _sources(counted))
-    told = (asked_again(partial(_raise, table, counter)) for table, counter in wanted)
+    names = {str(table.name): name for table, name in counted}
+    told = (asked_again(partial(_raise, table, names[str(table.name)], counter)) for table, counter in wanted)
     return tuple(line for line in told if line)
 
 
@@ -70,16 +72,17 @@ def _next(connection: Any, shard: ComparedShard, name: str) -> int:
     return counter if bits is None else bits | counter if counter <= ID_LIMIT else 0
 
 
-def _raise(table: ComparedTable, counter: int) -> str:
+def _raise(table: ComparedTable, name: str, counter: int) -> str:
     """Raise the counter of a table. Return it in words; "" where it is as large."""
     endpoint = table.endpoint
     try:
         with session(endpoint, "target") as connection:
-            before = next_counter(connection, table.name) or 1
+            before = _given_out_next(connection, table, name)
             if before >= counter:
                 return ""
             try:
-                raise_counter(connection, table.name, counter)
+                raise_it = _raise_on_tidb if table.tidb else raise_counter
+                raise_it(connection, table.name, counter)
             except MySQLdb.Error as error:
                 if is_transient(error):
                     raise
@@ -91,3 +94,21 @@ def _raise(table: ComparedTable, counter: int) -> str:
     except MySQLdb.Error as error:
         raise server_error(error, endpoint, "target", "raising a counter").at(table=str(table.name)) from error
     return f"{table.name}: AUTO_INCREMENT raised from {before} to {counter}, the next value of the sources"
+
+
+def _given_out_next(connection: Any, table: ComparedTable, name: str) -> int:
+    """Return the value that the target may give out next.
+
+    TiDB's SHOW CREATE TABLE has the end of the values that its servers have in their caches. The one that wrote the
+    rows gives out what follows the largest of them.
+    """
+    if not table.tidb:
+        return next_counter(connection, table.name) or 1
+    ((last,),) = rows(connection, f"SELECT MAX({quote_name(name)}) FROM {table.name.quoted}")
+    return int(last or 0) + 1
+
+
+def _raise_on_tidb(connection: Any, name: TableName, counter: int) -> None:
+    """Let all servers of a TiDB give out values from `counter` on, or from behind their caches, which they forget."""
+    most = max(counter, next_counter(connection, name) or 0)
+    rows(connection, f"ALTER TABLE {name.quoted} AUTO_INCREMENT = {most}")

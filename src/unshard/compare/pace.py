@@ -17,6 +17,7 @@ import MySQLdb
 
 from unshard.compare.executor.chunk import ChunkFinding
 from unshard.compare.executor.rows import asked_again, limit_lock_waits
+from unshard.compare.executor.silent import silent_error
 from unshard.compare.lock_patience import LockPatience
 from unshard.compare.ranges import Bound, KeyRange, bound_of, bound_statement
 from unshard.compare.tables import ComparedShard, ComparedTable
@@ -199,10 +200,12 @@ class TableCutter:
         try:
             found = rows(self._connection(endpoint, side), statement)
         except MySQLdb.Error as error:
-            self._open.pop((side, endpoint), None)
+            used = self._open.pop((side, endpoint), None)
             name = table.name if shard is None else shard.table.name
             source = shard.source if shard is not None else None
-            raise server_error(error, endpoint, side, statement).at(source=source, table=str(name)) from error
+            failed = server_error(error, endpoint, side, statement).at(source=source, table=str(name))
+            failed.__cause__ = error
+            raise silent_error(failed, [(side, endpoint, used)] if used else [], begun) or failed from error
         if shard is not None:
             self._busy += time.monotonic() - begun
         if not found or None in found[0]:

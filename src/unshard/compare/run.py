@@ -15,6 +15,7 @@ from unshard.compare.chase import MOST_PENDING, ChasedTable, KeyChase
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
 from unshard.compare.executor.counted import CountOrder, count_ranges
 from unshard.compare.executor.rows import LOCKED
+from unshard.compare.executor.silent import SILENT
 from unshard.compare.lock_patience import LockPatience
 from unshard.compare.moments import SourceMoment
 from unshard.compare.pace import FEWEST_ROWS, SECONDS, CutChunk, TableCutter, WayOfTable
@@ -245,7 +246,7 @@ class TableComparison:
                 except UnshardError as error:
                     chased.outcome.add_error(error)
                     self._whole = False
-                    if error.code == LOCKED:
+                    if error.code in (LOCKED, SILENT):
                         cutter.leave(one.table)
                     continue
                 busy += finding.source_seconds

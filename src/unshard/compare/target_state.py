@@ -1,7 +1,7 @@
 """The state of the target's tables by which a comparison that goes on knows them again: when each was made and copied.
 
-It changes where a table was dropped, truncated, restored or altered, and where the task has copied a source anew. It
-does not change by rows that are written, deleted or updated.
+It changes where a table was dropped, truncated or restored, where one was altered (not on TiDB), and where the task has
+copied a source anew. It does not change by rows that are written, deleted or updated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from unshard.load.checkpoint import LoadTables
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows, server_error, session
 
-_MADE = "SELECT TABLE_NAME, UNIX_TIMESTAMP(CREATE_TIME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+_MADE = "SELECT TABLE_NAME, {state} FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+_TIME, _NUMBER = "UNIX_TIMESTAMP(CREATE_TIME)", "TIDB_TABLE_ID"
+"""TiDB gives a table that is made or truncated a number of its own. On others an ALTER TABLE changes the time too."""
 
 
 def target_states(tables: Sequence[ComparedTable], watches: Sequence[SourceWatch]) -> dict[str, str]:
@@ -32,7 +34,7 @@ def _states(tables: Sequence[ComparedTable], watches: Sequence[SourceWatch]) -> 
     endpoint = tables[0].endpoint
     try:
         with session(endpoint, "target") as connection:
-            made = _made(connection, {table.name.schema for table in tables})
+            made = _made(connection, {table.name.schema for table in tables}, _NUMBER if tables[0].tidb else _TIME)
             copies = {watch.side.source: _copy(connection, watch) for watch in watches}
     except MySQLdb.Error as error:
         raise server_error(error, endpoint, "target", "reading when its tables were made") from error
@@ -42,12 +44,12 @@ def _states(tables: Sequence[ComparedTable], watches: Sequence[SourceWatch]) -> 
     }
 
 
-def _made(connection: Any, schemas: set[str]) -> Mapping[TableName, str]:
-    """Return the time at which each table was made or altered."""
+def _made(connection: Any, schemas: set[str], state: str) -> Mapping[TableName, str]:
+    """Return what tells each table from another one of its name."""
     return {
         TableName(schema, str(table)): str(time)
         for schema in sorted(schemas)
-        for table, time in rows(connection, _MADE, (schema,))
+        for table, time in rows(connection, _MADE.format(state=state), (schema,))
     }
 
 

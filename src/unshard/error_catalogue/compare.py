@@ -128,4 +128,11 @@ COMPARE: dict[str, CatalogueEntry] = {
         " it by KILL, and compare again; the other tables were compared",
         retryable=True,
     ),
+    "COMPARE-027": CatalogueEntry(
+        "the {end} {server} did not answer a statement on {table} for {seconds} s; the statement was ended there",
+        "look on that server at what such a statement does (SHOW FULL PROCESSLIST while it runs, EXPLAIN). Where it"
+        " reads the whole table for each range, as without an index that begins with the target's key, add that index;"
+        " where the server is overloaded, compare when it is not, or by smaller ranges (`--chunk-rows 1000`); the other"
+        " tables were compared",
+    ),
 }

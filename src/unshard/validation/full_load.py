@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from unshard.compare.executor.chunk import ChunkFinding, ChunkOrder, compare_chunk
+from unshard.compare.executor.silent import SILENT
 from unshard.compare.pace import FIRST_ROWS, ChunkPace, TableCutter
 from unshard.compare.ranges import Bound, KeyRange
 from unshard.compare.tables import ComparedShard, ComparedTable
@@ -41,6 +42,9 @@ LAG_SECONDS = 60.0
 
 RETRY_SECONDS = 30.0
 """Pause before a table that could not be read is tried again."""
+
+SILENT_SECONDS = 3600.0
+"""The same where a server was silent for a whole statement: it would work for as long again."""
 
 _TOO_MANY = "{count:,} more rows of the full load differ than can be judged: `unshard compare` tells of all"
 _BY_VALUE = 1
@@ -88,7 +92,8 @@ class LoadedRows:
         try:
             return self._look_at(one)
         except UnshardError as error:
-            self._postponed[one.target] = time.monotonic() + RETRY_SECONDS
+            pause = SILENT_SECONDS if error.code == SILENT else RETRY_SECONDS
+            self._postponed[one.target] = time.monotonic() + pause
             self.tables.forget(one.target)
             if not error.retryable:
                 self._tell(one, STOPPED, f"not validated: {error.code}: {error.message}: {error.cause}")

@@ -8,6 +8,7 @@
 | `look` | a further look at single rows, by key |
 | `keys` | keys as SQL conditions, and the keys that the target takes for one |
 | `rows` | rows of either side as Arrow batches in one form |
+| `silent` | statements that a server does not answer in time, ended there |
 | `canonical` | the canonical form of a column's values |
 | `row_digest` | digests of rows, which a server sums up |
 | `repair` | statements that make rows of the target equal to those of the sources |

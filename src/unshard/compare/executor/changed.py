@@ -53,11 +53,8 @@ def look_first(payload: bytes) -> bytes:
 
 
 def _looked(orders: Sequence[ChangedOrder]) -> list[list[list[object]]]:
-    connections = SideConnections()
-    try:
+    with SideConnections() as connections:
         return [_of_table(order, connections) for order in orders]
-    finally:
-        connections.close()
 
 
 def _of_table(order: ChangedOrder, connections: SideConnections) -> list[list[object]]:

@@ -129,12 +129,9 @@ def compare_chunk(payload: bytes) -> bytes:
 
 def _compared(order: ChunkOrder) -> ChunkFinding:
     begun = time.monotonic()
-    connections = SideConnections()
-    try:
+    with SideConnections() as connections:
         chunk = _Chunk(order, connections)
         found = chunk.compare()
-    finally:
-        connections.close()
     return replace(found, seconds=time.monotonic() - begun, source_seconds=max(chunk.busy.values(), default=0.0))
 
 

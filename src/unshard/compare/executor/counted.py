@@ -28,13 +28,10 @@ def count_ranges(payload: bytes) -> bytes:
 
 
 def _counted(order: CountOrder) -> list[int]:
-    connections = SideConnections()
-    try:
+    with SideConnections() as connections:
         connection = connections.get(order.table.endpoint, "target")
         with reading_target(order.table):
             return [int(ask(connection, _statement(order.table, part))[0][0]) for part in order.parts]
-    finally:
-        connections.close()
 
 
 def _statement(table: ComparedTable, part: KeyRange) -> str:

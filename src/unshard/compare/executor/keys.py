@@ -7,7 +7,6 @@ read from. Keys that are spelled differently are one key where the target's coll
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -64,7 +63,7 @@ def weights_of(table: ComparedTable, keys: Sequence[Key]) -> dict[Key, Key]:
 def _weights(table: ComparedTable, keys: Sequence[Key]) -> dict[Key, Key]:
     columns = _columns(table)
     found: dict[Key, Key] = {}
-    with closing(SideConnections(snapshot=False)) as connections:
+    with SideConnections(snapshot=False) as connections:
         for start in range(0, len(keys), _WEIGHED_AT_ONCE):
             some = keys[start : start + _WEIGHED_AT_ONCE]
             listed = " UNION ALL ".join(

@@ -120,12 +120,9 @@ def look_again(payload: bytes) -> bytes:
 
 
 def _looked(order: LookOrder) -> dict[str, Any]:
-    connections = SideConnections()
-    try:
+    with SideConnections() as connections:
         found = _Look(order, connections)
         looks = found.look() if order.table.key else found.by_hash()
-    finally:
-        connections.close()
     return {"looks": [look.to_dict() for look in looks], "source_seconds": round(found.source_seconds, 4)}
 
 

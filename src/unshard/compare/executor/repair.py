@@ -26,7 +26,6 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -96,7 +95,7 @@ def fresh_repairs(order: RepairOrder, asked: AskedKeys) -> list[RowRepair]:
 
     Raises SourceError, TargetError, and what mapping and reading raise.
     """
-    with closing(SideConnections()) as connections:
+    with SideConnections() as connections:
         return repairs_of(order, read_sources(order, asked, connections), connections)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,7 +84,7 @@ def keys_to_ask(order: RepairOrder) -> AskedKeys:
     if not table.key or not is_spelled(table):
         return AskedKeys(tuple(keys) if table.key else ())
     extra = [key for key, kind in order.rows if kind is RowClass.EXTRA]
-    with closing(SideConnections()) as connections:
+    with SideConnections() as connections:
         for batch in target_batches(connections, table, (target_condition(table, keys),)):
             keys += key_literals(batch, table)
         owned = source_spellings(connections, table, extra) if extra else []

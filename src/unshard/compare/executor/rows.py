@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.compare.executor.canonical import canonical
+from unshard.compare.executor.silent import silent_error
 from unshard.compare.tables import ComparedShard, ComparedTable
 from unshard.dump.read import read_rows
 from unshard.errors import CompareError, SourceError, TargetError, UnshardError, Where, is_retryable
@@ -25,6 +27,9 @@ from unshard.transform.extract import append_constants
 
 PATIENCE_SECONDS = 20
 """The seconds for which a server that is away is asked again: it may restart, or be replaced by another one."""
+
+LONGEST_SECONDS = 300
+"""The seconds after the first failure in which attempts begin, where each takes long: a host that does not answer."""
 
 _PAUSE_SECONDS = 0.5
 T = TypeVar("T")
@@ -51,12 +56,19 @@ _CLOSED = "SET @@session.sql_mode = '', @@session.time_zone = '+00:00'"
 
 
 def asked_again(operation: Callable[[], T]) -> T:
-    """Return the operation's result. It is tried again for PATIENCE_SECONDS where a server is out of reach or busy.
+    """Return the operation's result. It is tried again where a server is out of reach or busy.
 
-    Raises what the last attempt raised, and CompareError COMPARE-026 at once where a table is locked.
+    That lasts for PATIENCE_SECONDS, and where attempts take long, for no more than LONGEST_SECONDS after the first
+    failure. Raises what the last attempt raised, and CompareError COMPARE-026 at once where a table is locked.
     """
     attempts = int(PATIENCE_SECONDS / _PAUSE_SECONDS)
-    return retrying(partial(_unless_locked, operation), _again, attempts, lambda _: rest(_PAUSE_SECONDS))
+    failed: list[float] = []
+
+    def again(error: Exception) -> bool:
+        failed.append(time.monotonic())
+        return _again(error) and failed[-1] - failed[0] < LONGEST_SECONDS
+
+    return retrying(partial(_unless_locked, operation), again, attempts, lambda _: rest(_PAUSE_SECONDS))
 
 
 def _again(error: Exception) -> bool:
@@ -98,6 +110,7 @@ class SideConnections:
     """
 
     snapshot: bool = True
+    _begun: float = field(default_factory=time.monotonic)
     _open: dict[tuple[Side, Endpoint], Any] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -129,6 +142,20 @@ class SideConnections:
             except MySQLdb.Error as error:
                 found[endpoint] = str(error.args[-1] if error.args else error)
         return found
+
+    def __enter__(self) -> SideConnections:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Close all. Raises CompareError COMPARE-027 for a statement that failed by its server's silence."""
+        try:
+            if isinstance(error, UnshardError):
+                used = [(side, endpoint, connection) for (side, endpoint), connection in self._open.items()]
+                found = silent_error(error, used, self._begun)
+                if found is not None:
+                    raise found from error
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +53,7 @@ def unique_values(order: RepairOrder) -> list[UniqueValues]:
     Reads without locks. Raises SourceError, TargetError, and what mapping and reading raise.
     """
     wide = replace(order, table=order.table.with_generated())
-    with closing(SideConnections()) as connections:
+    with SideConnections() as connections:
         source = read_sources(wide, keys_to_ask(wide), connections)
         found = {one.key: one for one in rows_by_key(wide, source, connections)}
         has = {key: list(_in_keys(wide.table, one.target)) for key, one in found.items()}
