@@ -220,6 +220,7 @@ class Subtask:
             self.followed = True
             if self.mark is not None:
                 self.mark.write()
+            self._check_crossing(self.sync)
             forgetting = Thread(target=self.beginning.forget_dump, name=f"forget {self.source}")
             forgetting.start()  # it takes a minute for ten thousand tables
             try:
@@ -230,6 +231,15 @@ class Subtask:
                 if self.validation is not None:
                     self.validation.end()
                 forgetting.join()
+
+    def _check_crossing(self, sync: SyncUnit) -> None:
+        """Look once more, where another server answers, whether it has all that the target has. Raises RelayError 030.
+
+        Until the claim an earlier process may have begun a batch that was not begun at the first look.
+        """
+        relay, find_source = self.relay, self.find_source
+        if relay is not None and find_source is not None and sync.store.upstream() not in (None, relay.expected):
+            find_source()
 
     def _refuse_lost(self) -> None:
         """Raise SyncError SYNC-080 where an incremental task would begin anew and leave out what came meanwhile.
