@@ -160,7 +160,7 @@ def _is_of_its_own(before: str, after: str) -> bool:
     """Return whether the next transaction of a MariaDB domain has a number that is not larger than the one before.
 
     One of the two then was written on this server while it was a replica: with `gtid_strict_mode` off it takes the
-    number of the transaction that comes next from the primary. A set has no more than the last number, so it can't tell.
+    number of the transaction that comes next from the primary. A set has only the last numbers, so it can't tell.
     """
     if ":" in after:
         return False
