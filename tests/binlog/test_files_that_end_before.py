@@ -11,7 +11,7 @@ from made_events import File
 from unshard.errors import RelayError
 from unshard.model.position import Location, Position
 from unshard.sync.source_log.reader import Move, TransactionRows, next_work
-from unshard.sync.source_log.seek import check_same_log
+from unshard.sync.source_log.seek import logged_at
 
 FIRST, SECOND = "bin.000001", "bin.000002"
 UUID = bytes(range(16))
@@ -114,7 +114,25 @@ def test_transactions_that_a_server_was_only_told_of(tmp_path: Path) -> None:
 
 def compared(log: TwoFiles, place: Location, *, same: bool) -> None:
     if same:
-        check_same_log(log, place, "s1")
+        logged_at(log, place, "s1", compare=True)
     else:
+        logged_at(log, place, "s1", compare=False)
         with pytest.raises(RelayError, match="RELAY-009"):
-            check_same_log(log, place, "s1")
+            logged_at(log, place, "s1", compare=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "then"),
+    [
+        (f"{NAME}:1-4", f"{NAME}:1-5"),
+        (f"{NAME}:1-3", f"{NAME}:1-3:5"),
+        (f"{NAME}:1-5:9", f"{NAME}:1-5:9"),
+        (f"{NAME}:1-5", f"{NAME}:1-5"),
+        ("", ""),
+    ],
+)
+def test_a_set_gets_the_transactions_that_its_file_has(known: str, then: str, tmp_path: Path) -> None:
+    """Not those of the list at the file's start: a server may have been told of them only."""
+    first = mysql(5, (1, 4))
+    log, position = TwoFiles(tmp_path, first, mysql(6, (1, 5))), Position(FIRST, len(first.data))
+    assert logged_at(log, Location(position, known), "s1", compare=False) == Location(position, then)

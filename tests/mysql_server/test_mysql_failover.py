@@ -144,6 +144,38 @@ def test_a_task_that_began_at_a_position(
     assert_equal([(replica, table)], (mysql_target, table))
 
 
+def test_a_set_that_lacks_a_transaction_of_its_own_log(
+    pair: tuple[MysqlServer, MysqlServer],
+    mysql_target: MysqlServer,
+    schema: str,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """As the start of a task finds it, while a transaction is in the log and not committed yet."""
+    primary, replica = pair
+    table = TableName(schema, "t")
+    primary.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY)", "FLUSH BINARY LOGS")
+    files = TaskFiles(tmp_path, schema, {"s1": primary}, mysql_target, (schema,), source={"enable-gtid": True}).write()
+    with TaskRun(files, spark) as run:
+        primary.run(*(f"INSERT INTO {table} VALUES ({number})" for number in range(5)))
+        run.catch_up()
+    ((gtid,),) = mysql_target.query(f"SELECT binlog_gtid FROM meta_{schema}.{schema}_syncer_checkpoint WHERE is_global")
+    origin, _, run_of_numbers = str(gtid).partition(":")
+    last = int(run_of_numbers.split("-")[1])
+    mysql_target.run(
+        f"UPDATE meta_{schema}.{schema}_syncer_checkpoint"
+        f" SET binlog_gtid = '{origin}:1-{last - 2}:{last}' WHERE is_global"
+    )
+    with TaskRun(files, spark) as run:
+        primary.run(f"INSERT INTO {table} VALUES (10)")
+        run.catch_up()
+    promote(replica, primary)
+    replica.run(f"INSERT INTO {table} VALUES (20)")
+    with TaskRun(replace(files, sources={"s1": replica}).write(), spark) as run:
+        run.catch_up()
+    assert_equal([(replica, table)], (mysql_target, table))
+
+
 @pytest.mark.parametrize("kind", [Mysql56Server, Mysql80Server, OldMariadbServer])
 def test_an_older_server_is_replaced_by_its_replica(
     kind: type[ThrowawayServer], mysql_target: MysqlServer, schema: str, spark: SparkSession, tmp_path: Path

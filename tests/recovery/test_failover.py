@@ -148,6 +148,28 @@ def test_what_is_refused(
     begins_anew(heir, work, pair, target, spark)
 
 
+def test_a_batch_of_which_nothing_is_applied(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """The replica lacks its transaction, and so does the target: nothing is lost."""
+    table = work.plan.names[0].quoted
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        pair.catch_up()
+        pair.pause()
+    target.run(f"INSERT INTO {table} (id, k, c, pad) VALUES (9999, 0, 'of', 'others')")
+    pair.primary.run(f"INSERT INTO {table} (id, k, c, pad) VALUES (9999, 1, 'of', 'ours')")
+    assert failure(files, spark).code == "SYNC-003"
+    pair.die()
+    target.run(f"DELETE FROM {table} WHERE id = 9999")
+    work.server = pair.replica
+    work.run(transactions=20)
+    with TaskRun(over(files, pair), spark) as run:
+        run.catch_up()
+    for name in work.plan.names:
+        assert_equal([(pair.replica, name)], (target, name))
+
+
 def test_operators_for_the_binlog_of_the_server_before(
     files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
 ) -> None:

@@ -71,6 +71,10 @@ class Pair:
     def promote(self) -> None:
         """The primary is gone; the replica has all of it, in other files at other offsets."""
         self.catch_up()
+        self.die()
+
+    def die(self) -> None:
+        """The primary is gone; the replica has what it has."""
         self.replica.run(*self._words.stop)
         self.primary.kill()
 

@@ -114,3 +114,30 @@ def test_the_gtids_of_a_place(relay: OwnFiles, marks: Marks) -> None:
         assert gtids_at(relay, mark.position, "s1") == mark.gtid
     inside = Position(marks["insert"].position.file, marks["insert"].position.offset - 10)
     assert gtids_at(relay, inside, "s1") == ""
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_transaction_of_its_own_before_the_place(schema: str, *, own: bool) -> None:
+    """A row that somebody wrote to the replica took the number of the primary's next transaction."""
+    with MariadbServer({"gtid_strict_mode": "OFF"}) as server:
+        table = f"{schema}.t"
+        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+        ((end,),) = server.query("SELECT @@gtid_binlog_pos")
+        domain, primary, number = (int(part) for part in end.split("-"))
+        if own:
+            server.run("SET SESSION server_id = 99", f"INSERT INTO {table} VALUES (1)")
+        for row in (1, 2):
+            server.run(f"SET SESSION gtid_seq_no = {number + row}", f"INSERT INTO {table} VALUES ({row + 10})")
+        server.run(f"CREATE TABLE {schema}.made SELECT * FROM {table}", f"INSERT INTO {table} VALUES (20)")
+        first = server.query("SHOW BINARY LOGS")[0][0]
+        known = f"{domain}-{primary}-{number + 3}"
+        old = Checkpoint(Location(Position(OLD, 500), known))
+        names = RecordedNames(old, {})
+        if own:
+            with pytest.raises(SyncError, match="SYNC-061") as raised:
+                translate(names, "0-1", OwnFiles(server, first), "s1", Event())
+            assert raised.value.values["passed"] == f"{domain}-{primary}-{number + 1}"
+        else:
+            found = translate(names, "0-1", OwnFiles(server, first), "s1", Event())
+            assert found is not None
+            assert found.checkpoint.location.gtid == known

@@ -16,6 +16,7 @@ from unshard.target import receipts
 from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied
+from unshard.target.upstream import open_batch_gtid
 from unshard.testing.mariadb_server import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -181,3 +182,19 @@ def test_a_writer_without_a_receipt_that_falls_silent_is_ended_for_its_successor
     assert receipts.claim(connection, meta, "s'1").epoch == first.epoch + 1
     with pytest.raises(MySQLdb.OperationalError):
         rows(writer, "COMMIT")
+
+
+def test_a_batch_is_in_the_target_once_it_is_begun(connection: Any, meta: MetaTables) -> None:
+    """A server that takes the source's place needs what the target has, not what was only planned."""
+    claim = receipts.claim(connection, meta, "s'1")
+    assert open_batch_gtid(connection, meta, "s'1") == ""
+    batch = replace(BATCH, plan={"kind": "rows", "end_gtid": "0-1-9"})
+    receipts.open_batch(connection, meta, "s'1", claim.epoch, batch, 2)
+    assert open_batch_gtid(connection, meta, "s'1") == ""
+    advance(connection, meta, claim.epoch, 1)
+    assert open_batch_gtid(connection, meta, "s'1") == "0-1-9"
+    statement = replace(batch, batch_id=2, plan={"kind": "ddl", "end_gtid": "0-1-10"})
+    with connection.cursor() as cursor:
+        receipts.mark_done(cursor, meta, "s'1", claim.epoch, 1)
+    receipts.open_batch(connection, meta, "s'1", claim.epoch, statement, 0)
+    assert open_batch_gtid(connection, meta, "s'1") == "0-1-10"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.errors import SyncError, TargetError
 from unshard.target.meta import MetaTables
+from unshard.worker.followed_mark import FollowedMark
 from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import SubtaskRunner
 
@@ -146,3 +148,35 @@ def test_a_first_start_that_fails_before_its_checkpoint_is_tried_again() -> None
     target.checkpoint = None
     with pytest.raises(SyncError, match="SYNC-080"):
         subtask.run(Event())
+
+
+def test_a_later_process_does_not_begin_anew(tmp_path: Path) -> None:
+    """`unshard run` keeps no more of it than the mark; a place in the task file is where it begins all the same."""
+    settings = config()
+    settings = settings.model_copy(
+        update={"source": settings.source.model_copy(update={"relay_dir": str(tmp_path)}), "name": "a/b"}
+    )
+    target = Target()
+    target.fails = False
+
+    def start(meta: object | None = None) -> None:
+        subtask = target.subtask()
+        subtask.mark = FollowedMark.of(settings)
+        beginning: Any = subtask.beginning
+        beginning.meta_start = meta
+        subtask.run(Event())
+
+    start()
+    start()
+    target.checkpoint = None
+    with pytest.raises(SyncError, match="SYNC-080"):
+        start()
+    start(meta="a place")
+    target.checkpoint = None
+    mark = FollowedMark.of(settings)
+    elsewhere = settings.target.model_copy(update={"port": 2})
+    assert not FollowedMark.of(settings.model_copy(update={"target": elsewhere})).is_written()
+    assert mark.is_written()
+    mark.remove()
+    start()
+    assert target.begun == 3

@@ -33,12 +33,16 @@ from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.operate.reset import forget_copy, look, undo
 from unshard.spark.address import check_java, local_slots
+from unshard.target.receipts import Order
 from unshard.web.audit import AuditLog
 from unshard.web.links import WorkerLinks
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.worker.engine import NOT_STARTED, Engine
-from unshard.worker.source_worker import builder
+from unshard.worker.followed_mark import FollowedMark
+from unshard.worker.shared_relay import SharedRelay
+from unshard.worker.source_worker import Build, builder
+from unshard.worker.subtask import Subtask
 from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
 ANSWER_SECONDS = 30.0
@@ -86,6 +90,7 @@ def run_task(
         if remove_meta and not stop.is_set():
             for folder in forget_copy(configs):
                 printer.tell(f"remove-meta: the dump in {folder} is removed")
+            _remove_marks(configs)
             _check(task, configs, printer)  # now as a task that begins
         if not stop.is_set() and not local_slots(task.spark.url):
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
@@ -93,7 +98,7 @@ def run_task(
                 engine.warm()
             listen()  # pyspark has put a handler of its own into place
         texts = Texts(files.texts[0], files.texts[1:])
-        crew = EmbeddedCluster(configs, texts, builder(engine.lazy), wait_on_stop, auto_resume, stop)
+        crew = EmbeddedCluster(configs, texts, _marking(builder(engine.lazy)), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), printer) as address:
                 run.at(address)
@@ -172,6 +177,23 @@ def _reset(configs: Sequence[SubtaskConfig], printer: Printer, *, asks: bool) ->
     if asks:
         typer.confirm("Go on?", abort=True, err=True)
     undo(configs, undone)
+    _remove_marks(configs)
+
+
+def _marking(build: Build) -> Build:
+    """Return `build`, whose subtasks leave a mark on this machine once the target has had a checkpoint of them."""
+
+    def marked(config: SubtaskConfig, relay: SharedRelay, order: Order | None) -> Subtask:
+        subtask = build(config, relay, order)
+        subtask.mark = FollowedMark.of(config)
+        return subtask
+
+    return marked
+
+
+def _remove_marks(configs: Sequence[SubtaskConfig]) -> None:
+    for config in configs:
+        FollowedMark.of(config).remove()
 
 
 def _count(number: int, thing: str) -> str:

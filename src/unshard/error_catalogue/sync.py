@@ -18,9 +18,9 @@ SYNC: dict[str, CatalogueEntry] = {
     "SYNC-080": CatalogueEntry(
         "the target no longer has the checkpoint of task {task} in {schema}, which this task has written: its place in"
         " the log is not known, so it does not go on",
-        "find out who has dropped the records of the task. Then `unshard ctl stop-task {task}`, and start it at a place"
-        " before the last change that the target has: `unshard ctl start-task` with `--start-time` or `meta`; without"
-        " both it would leave out what came meanwhile",
+        "find out who has dropped the records of the task. Then start it at a place before the last change that the"
+        " target has: `unshard run` with `meta` in the task file; in a cluster `unshard ctl stop-task {task}`, and"
+        " `unshard ctl start-task` with `--start-time` or `meta`. Without that it would leave out what came meanwhile",
     ),
     "SYNC-086": CatalogueEntry(
         "the checkpoint says that changes of merged tables wait for a sharding DDL that was met here, but the target"

@@ -16,7 +16,7 @@ import MySQLdb
 from MySQLdb import _mysql
 
 from unshard.crash_point import reach
-from unshard.errors import LoadError, TargetError, UnshardError, Where
+from unshard.errors import LoadError, SyncError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.parts import behind, smaller, too_large
 from unshard.load.pieces import LoadPiece
@@ -27,6 +27,7 @@ from unshard.retry import retrying
 from unshard.target.bulk_insert import insert
 from unshard.target.clamped_values import note_clamped
 from unshard.target.rate_limiter import RateLimiter
+from unshard.target.receipts import OLDER
 from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller
 from unshard.target.writer import list_all_warnings, query
 
@@ -92,7 +93,7 @@ class Writer:
         self._open, self._prepared_for = None, None
 
     def state(self, destination: Destination) -> FileState:
-        """Return the file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
+        """Return the file's checkpoint. Raises LoadError LOAD-007 for a zombie, SyncError SYNC-079 for a lost claim."""
         return retrying(lambda: self._guarded(destination, lambda: self._state(destination)))
 
     def apply(self, piece: LoadPiece, destination: Destination) -> None:
@@ -102,7 +103,7 @@ class Writer:
         row.
 
         Raises LoadError: LOAD-005 duplicate key, LOAD-006 a value that would change, LOAD-007 zombie, LOAD-009 a
-        row too large; TargetError when the target stays out of reach.
+        row too large; SyncError SYNC-079 where the target has lost a piece; TargetError when it stays out of reach.
         """
         waiting = [piece]
         while waiting:
@@ -135,8 +136,10 @@ class Writer:
 
     def _state(self, destination: Destination) -> FileState:
         state = self._tables.state(self._connection(destination), destination.file)
-        if state is None or state.epoch != self._epoch:
+        if state is None or state.epoch > self._epoch:
             raise LoadError("LOAD-007", destination.where)
+        if state.epoch < self._epoch:
+            raise SyncError(OLDER, destination.where, cause=f"the load's epoch there is {state.epoch}")
         return state
 
     def _gated(self, part: LoadPiece, destination: Destination) -> LoadPiece | None:
@@ -167,7 +170,7 @@ class Writer:
             connection.query(b"ROLLBACK")
             state = self._state(destination)
             if (state.piece, state.step) < before:
-                raise LoadError("LOAD-007", destination.where)
+                raise SyncError(OLDER, destination.where, cause=f"the file's piece there is {state.piece}")
             return behind(part, state.step, destination.where) if state.piece == before[0] else None, 0
         count = sum(self._insert(connection, statement, part, destination) for statement in part.statements)
         self._tables.count_rows(connection, destination.file, count)

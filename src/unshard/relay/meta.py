@@ -72,7 +72,7 @@ def add_sub_directory(root: Path, uuid: str) -> SubDirectory:
     folder = root / str(added)
     with disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(root / INDEX_NAME, "".join(f"{sub}\n" for sub in (*index, added)))
+        replace_whole(root / INDEX_NAME, "".join(f"{sub}\n" for sub in (*index, added)))
     return added
 
 
@@ -93,7 +93,7 @@ def write_meta(folder: Path, location: Location) -> None:
     name, gtid = json.dumps(location.position.file), json.dumps(location.gtid)
     path = folder / META_NAME
     with disk(path):
-        _replace(path, f"binlog-name = {name}\nbinlog-pos = {location.position.offset}\nbinlog-gtid = {gtid}\n")
+        replace_whole(path, f"binlog-name = {name}\nbinlog-pos = {location.position.offset}\nbinlog-gtid = {gtid}\n")
 
 
 def sync_folder(folder: Path) -> None:
@@ -105,7 +105,8 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_whole(path: Path, text: str) -> None:
+    """Replace a file durably, so that a reader sees the old one or the new one. Raises OSError."""
     temporary = path.with_name(f"{path.name}.tmp")
     with temporary.open("w") as file:
         file.write(text)

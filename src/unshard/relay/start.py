@@ -7,7 +7,7 @@
 | files | the same server | none, or within them | go on after the last good event |
 | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for the purged part |
 | files | the same server | before or after them | a fresh sub-directory, so that there is never a hole |
-| files | any | by GTID alone | by GTID in a fresh sub-directory; RelayError 008 without `enable-gtid` |
+| files | any | by GTID alone | in a fresh sub-directory; RelayError 008 for another server without `enable-gtid` |
 | files | another server | a location | a fresh sub-directory, as where there is nothing |
 | files | another server | none, gapless | by the GTIDs of their end in a fresh sub-directory, or as where there is \
 nothing if the server has purged that; without `enable-gtid`, RelayError 008 |

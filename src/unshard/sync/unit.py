@@ -50,7 +50,7 @@ from unshard.sync.source_log.reader import (
     Work,
     WrittenLog,
 )
-from unshard.sync.source_log.seek import check_same_log
+from unshard.sync.source_log.seek import logged_at
 from unshard.sync.source_log.tail import TailReader
 from unshard.sync.statement import Statements
 from unshard.sync.statements.crossings import crossed
@@ -219,8 +219,8 @@ class SyncUnit:
         if crosses and batch is not None and batch.plan["kind"] != KIND:
             self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
         there = crosses or self._await(self._standing.at.position, stop)
-        if there and not crosses and self._of_log:
-            check_same_log(self._read.log, self._standing.at, self.source)
+        if there and not crosses:
+            self._standing.at = logged_at(self._read.log, self._standing.at, self.source, compare=self._of_log)
         if there and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay

@@ -171,14 +171,6 @@ def is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
     return cursor.fetchone() is not None
 
 
-def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
-    """Return the GTID set after the open batch; "" where no batch is open, or the source has no GTIDs."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT plan FROM {meta.batch} WHERE source = %s AND state = 'open'", (source,))
-        found = cursor.fetchone()
-    return str(json.loads(found[0]).get("end_gtid", "")) if found else ""
-
-
 def open_batch(
     connection: Any,
     meta: MetaTables,

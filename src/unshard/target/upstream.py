@@ -7,6 +7,7 @@ transaction that translates those names.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from unshard.target.meta import MetaTables
@@ -23,3 +24,22 @@ def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
 def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None:
     """Record a server, in the caller's transaction. May run twice."""
     cursor.execute(f"REPLACE INTO {meta.upstream} (source, uuid) VALUES (%s, %s)", (source, uuid))
+
+
+def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
+    """Return the GTID set after the open batch; "" where none is open that has begun, or the source has no GTIDs.
+
+    A batch of rows of which nothing is applied is none: the next claim gives it up. Until then an earlier process may
+    still begin it.
+    """
+    begun = (
+        f"SELECT 1 FROM {meta.partition} AS part"
+        " WHERE part.source = batch.source AND part.batch_id = batch.batch_id AND (part.chunk > 0 OR part.step > 0)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT plan, EXISTS ({begun}) FROM {meta.batch} AS batch WHERE source = %s AND state = 'open'", (source,)
+        )
+        text, is_begun = cursor.fetchone() or ("{}", 0)
+    plan = json.loads(text)
+    return str(plan.get("end_gtid", "")) if is_begun or plan.get("kind") != "rows" else ""

@@ -24,9 +24,8 @@ from unshard.sync.source_log.seek import gtids_at, head_gtids, holds, last_held,
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import load_prepared
-from unshard.target.receipts import open_batch_gtid
 from unshard.target.unfinished_dm import refuse_unfinished_load
-from unshard.target.upstream import load_upstream, save_upstream
+from unshard.target.upstream import load_upstream, open_batch_gtid, save_upstream
 
 LOOK_SECONDS = 0.2
 OTHER_DUMP = "LOAD-008"

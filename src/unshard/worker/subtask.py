@@ -37,6 +37,7 @@ from unshard.sync.source_log.reader import Relay
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.validation.on_demand import OnDemandValidator
+from unshard.worker.followed_mark import FollowedMark
 from unshard.worker.start import StartPoint
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.watch import TargetWatch, UpstreamWatch
@@ -73,7 +74,8 @@ class Subtask:
     `copies`: the dump or the load has been entered, so the dump is on this worker's disk. While `alone` it doesn't
     claim the source again, whoever has claimed it by now. `first` adds to the start of a task without a copy the
     structures with which it begins; None when stopped. `followed`: the target has had a checkpoint of this subtask,
-    so one that lacks it has lost it, and an incremental task does not begin anew by itself. `since` (monotonic) and
+    so one that lacks it has lost it, and an incremental task does not begin anew by itself. `mark` keeps that for later
+    processes (`unshard run`). `since` (monotonic) and
     `entered` (UTC): when the present unit was entered.
     """
 
@@ -96,6 +98,7 @@ class Subtask:
     broken_off: bool = False
     alone: bool = False
     followed: bool = False
+    mark: FollowedMark | None = None
     since: float = field(default_factory=time.monotonic)
     entered: datetime = field(default_factory=lambda: datetime.now(UTC))
     copied: tuple[SubtaskStatus, ...] = ()
@@ -215,6 +218,9 @@ class Subtask:
             self._enter("sync")
             self.sync.begin(start)
             self.followed = True
+            if self.mark is not None:
+                self.mark.write()
+            self._check_crossing(self.sync)
             forgetting = Thread(target=self.beginning.forget_dump, name=f"forget {self.source}")
             forgetting.start()  # it takes a minute for ten thousand tables
             try:
@@ -226,12 +232,22 @@ class Subtask:
                     self.validation.end()
                 forgetting.join()
 
+    def _check_crossing(self, sync: SyncUnit) -> None:
+        """Look once more, where another server answers, whether it has all that the target has. Raises RelayError 030.
+
+        Until the claim an earlier process may have begun a batch that was not begun at the first look.
+        """
+        relay, find_source = self.relay, self.find_source
+        if relay is not None and find_source is not None and sync.store.upstream() not in (None, relay.expected):
+            find_source()
+
     def _refuse_lost(self) -> None:
         """Raise SyncError SYNC-080 where an incremental task would begin anew and leave out what came meanwhile.
 
-        A task that copies may begin anew: its copy has everything.
+        A task that copies may begin anew: its copy has everything. So may one of a new process whose file says where.
         """
-        if self.followed and self.dump is None and self.load is None:
+        marked = self.mark is not None and self.beginning.meta_start is None and self.mark.is_written()
+        if (self.followed or marked) and self.dump is None and self.load is None:
             meta = self.beginning.meta
             raise SyncError("SYNC-080", Where(self.source), values={"task": meta.task, "schema": meta.schema})
 

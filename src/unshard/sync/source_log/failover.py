@@ -142,6 +142,9 @@ def _place(
             prepares[work.prepared.xid] = PreparedXa(work.prepared.xid, place, work.prepared.end)
         if is_anonymous(work) and passed and holds(passed, old.gtid):
             raise RelayError("RELAY-032", Where(source=source, position=str(work.begin)), values=unknown)
+        if _is_of_its_own(passed, work.end.gtid):
+            values = {"known": old.gtid, "passed": work.end.gtid}
+            raise SyncError("SYNC-061", Where(source=source, position=str(work.end.position)), values=values)
         passed = work.end.gtid
 
     found = seek(log, first, old.gtid, written, source, before=passed, note=note)
@@ -151,6 +154,22 @@ def _place(
         values = {"known": old.gtid, "passed": passed or "nothing"}
         raise SyncError("SYNC-061", Where(source=source, position=str(found.position)), values=values)
     return found
+
+
+def _is_of_its_own(before: str, after: str) -> bool:
+    """Return whether the next transaction of a MariaDB domain has a number that is not larger than the one before.
+
+    One of the two then was written on this server while it was a replica: with `gtid_strict_mode` off it takes the
+    number of the transaction that comes next from the primary. A set has only the last numbers, so it can't tell.
+    """
+    if ":" in after:
+        return False
+    known = {domain: (server, number) for domain, server, number in MariadbGtidSet.parse(before).last}
+    last = MariadbGtidSet.parse(after).last
+    return any(
+        domain in known and known[domain] != (server, number) and number <= known[domain][1]
+        for domain, server, number in last
+    )
 
 
 def _parsed(gtid: str) -> GtidSet:

@@ -151,27 +151,36 @@ def gtids_at(log: Log, place: Position, source: str) -> str:
     return at.gtid if head is not None and at.position == place else ""
 
 
-def check_same_log(log: Log, place: Location, source: str) -> None:
-    """Raise RelayError 009 where the log before `place` has other transactions than the GTID set of `place` names.
+def logged_at(log: Log, place: Location, source: str, *, compare: bool) -> Location:
+    """Return `place` with all transactions of MySQL in its set that its file has before it.
 
+    A start's set may lack some: a transaction is in `gtid_executed` only after its commit, which follows its log entry.
+
+    Raises RelayError 009, if asked to `compare`, where the log before `place` has other transactions than the set.
     Compared are the last numbers of the origins, or domains, that both name: a server may be told to forget a domain
     (`DELETE_DOMAIN_ID`), or to know transactions that its log never had (`gtid_purged`). Nothing is compared where the
     file gives no set.
     """
     logged = gtids_at(log, place.position, source) if place.gtid else ""
     if not logged or (":" in logged) != (":" in place.gtid):
-        return
-    known, there = _last(place.gtid), _last(logged)
+        return place
     head = head_gtids(log, place.position.file, place.position)
-    in_file = _last(str(MysqlGtidSet.parse(logged).without(head))) if isinstance(head, MysqlGtidSet) else there
-    if any(there[name] < last or in_file.get(name, last) > last for name, last in known.items() if name in there):
+    mysql = MysqlGtidSet.parse(logged).without(head) if isinstance(head, MysqlGtidSet) else None
+    known, there = _last(place.gtid), _last(logged)
+    in_file = _last(str(mysql)) if mysql is not None else there
+    differs = (there[name] < last or in_file.get(name, last) > last for name, last in known.items() if name in there)
+    if compare and any(differs):
         cause = f"known: {place.gtid}; there: {logged}"
         raise RelayError("RELAY-009", Where(source=source, position=str(place.position)), cause)
+    if mysql is None or (whole := MysqlGtidSet.parse(place.gtid)).contains(mysql):
+        return place
+    runs = ((origin, *run) for origin, intervals in mysql.origins for run in intervals)
+    return Location(place.position, str(whole.add(*runs)))
 
 
 def _last(gtid: str) -> dict[str, int]:
     """Return the last number of each origin (MySQL) or domain (MariaDB) of a GTID set."""
-    if ":" in gtid:
+    if ":" in gtid or not gtid:
         return {origin: intervals[-1][1] for origin, intervals in MysqlGtidSet.parse(gtid).origins}
     return {str(domain): number for domain, _, number in MariadbGtidSet.parse(gtid).last}
 
