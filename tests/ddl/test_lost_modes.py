@@ -48,7 +48,7 @@ def test_every_mode_that_is_kept_is_known(server: str, request: pytest.FixtureRe
     [
         ("SIMULTANEOUS_ASSIGNMENT", "ALTER TABLE t ADD a DATE DEFAULT '2024-01-01'"),
         ("EMPTY_STRING_IS_NULL", "ALTER TABLE t ADD a VARCHAR(5) DEFAULT 'x' COMMENT ''"),
-        ("ORACLE", 'ALTER TABLE t ADD "a" VARCHAR(5) DEFAULT \'x\''),
+        ("ORACLE", "ALTER TABLE t ADD \"a\" VARCHAR(5) DEFAULT 'x'"),
         ("MAXDB", "ALTER TABLE t ADD a INT NOT NULL DEFAULT 5"),
     ],
 )

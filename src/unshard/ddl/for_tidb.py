@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from unshard.ddl.context import ROUND, TRUNCATE, Context
-from unshard.ddl.conversions import converted_unlike_upstream
+from unshard.ddl.conversions import PADS, converted_unlike_upstream
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -53,7 +53,7 @@ from unshard.schema.tidb_alter import alter_table
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 _STRICT = frozenset({"STRICT_ALL_TABLES", "STRICT_TRANS_TABLES"})
-_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", ROUND, TRUNCATE})
+_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", PADS, ROUND, TRUNCATE})
 """Modes that decide what an expression or a conversion means. In a translated text a backslash escapes."""
 
 
