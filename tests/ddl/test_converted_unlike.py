@@ -11,6 +11,7 @@ from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Ddl
 from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.words import NotUnderstoodError
 
 NAME = TableName("s", "t")
 CREATE = (
@@ -71,3 +72,39 @@ def test_in_several_statements() -> None:
 def test_a_structure_that_is_not_known() -> None:
     ddl, tables = after(after({}, CREATE)[1], "ALTER TABLE s.t MODIFY c BIGINT, ADD d INT")
     assert converted_unlike_upstream([ddl], definition(tables), None) == ("c",)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ("MODIFY b VARCHAR(20)", ("b",)),
+        ("CHANGE b x TEXT", ("x",)),
+        ("MODIFY b CHAR(20)", ()),
+        ("MODIFY v VARCHAR(20)", ()),
+    ],
+)
+def test_blanks_that_the_source_stores_with_a_char(change: str, names: tuple[str, ...]) -> None:
+    text = "CREATE TABLE s.t (id INT PRIMARY KEY, b CHAR(9), v VARCHAR(9)) CHARACTER SET latin1"
+    for mode in ("", "PAD_CHAR_TO_FULL_LENGTH"):
+        _, tables = after({}, text)
+        before = definition(tables)
+        ddl = classify_ddl(f"ALTER TABLE s.t {change}", Context("s", sql_mode=mode))
+        found = converted_unlike_upstream([ddl], before, definition(tables | evaluate(ddl, tables.get, lambda _: None)))
+        assert found == (names if mode else ())
+
+
+@pytest.mark.parametrize(
+    ("mode", "statement"),
+    [
+        ("EMPTY_STRING_IS_NULL", "CREATE TABLE s.n (v VARCHAR(5) DEFAULT '')"),
+        ("REAL_AS_FLOAT", "ALTER TABLE s.t ADD r REAL"),
+        ("ORACLE,ANSI_QUOTES", "ALTER TABLE s.t ADD r DATE"),
+        ("MAXDB,ANSI_QUOTES", "CREATE TABLE s.n (v TIMESTAMP)"),
+    ],
+)
+def test_a_statement_to_which_a_mode_gives_another_meaning(mode: str, statement: str) -> None:
+    """TiDB has no such mode, and the structure is computed without a server."""
+    _, tables = after({}, CREATE)
+    evaluate(classify_ddl(statement, Context("s", sql_mode="ANSI_QUOTES")), tables.get, lambda _: None)
+    with pytest.raises(NotUnderstoodError, match=f"sql_mode {mode.split(',')[0]} of its session"):
+        evaluate(classify_ddl(statement, Context("s", sql_mode=mode)), tables.get, lambda _: None)

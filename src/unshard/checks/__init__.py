@@ -14,6 +14,7 @@
 | `shards` | merged tables: one structure, and keys that don't clash |
 | `rules` | rules that match no table; tables that two sources take |
 | `losses` | losses and alterations of values |
+| `zones` | generated columns and a `where` that depend on the time zone of sessions |
 | `tidb` | features that a TiDB target lacks |
 | `limits` | tables and values that exceed the limits of the target |
 | `replication` | whether a source replicates without logging what it applies |

@@ -32,6 +32,7 @@
 | `plan` | the plan of an intent: the structures before and after each statement |
 | `session` | the session of a statement on the target, set up |
 | `zones` | the time zone of that session |
+| `lost_modes` | the SQL modes of that session without those that the target lacks |
 | `fractions` | the SQL mode of that session for digits of a second |
 | `intent` | the stored intent of a statement |
 | `execute` | the remaining steps of an intent, each run once |

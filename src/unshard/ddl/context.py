@@ -103,7 +103,8 @@ class Context:
             the server was built with.
         auto_increment: `auto_increment_increment` and `auto_increment_offset`.
         strict: the target refuses what it would cut. Set for statements of ours, which no source has run, and into TiDB
-            for those that were strict on the source and that TiDB converts alike (`ddl.for_tidb`).
+            for those that were strict on the source and that TiDB converts alike (`ddl.for_tidb`); between MySQL and
+            MariaDB for each ALTER TABLE that was strict (`ddl.prepare`).
         inline_references: whether the server makes a foreign key of REFERENCES in a column's definition, or may do so.
         default_zone: the time zone of the source's sessions that set none. For a statement whose event has none because
             its table was empty, if it is run on a table with rows: a ghost's on the real table, a shard's on the merged

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
+from unshard.ddl.lost_modes import deciding_modes
 from unshard.ddl.rewrite import renames
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName, quote_name
@@ -179,8 +180,13 @@ def created_definition(ddl: Ddl) -> TableDefinition:
 
 
 def _escaped(ddl: Ddl, since: int) -> tuple[list[Token], str]:
-    """Return the statement's tokens from that place on, and its text; a backslash escapes in both."""
+    """Return the statement's tokens from that place on, and its text; a backslash escapes in both.
+
+    Raises NotUnderstoodError for a statement that means another thing by the sql_mode of its session.
+    """
     found = tokens_of(ddl.text, ddl.context)
+    if modes := deciding_modes(ddl.context.modes, found, mariadb=ddl.context.mariadb):
+        raise NotUnderstoodError(f"sql_mode {', '.join(modes)} of its session gives it another meaning")
     if ddl.context.backslash_escapes:
         return [token for token in found if token.start >= since], ddl.text
     tokens, text, end = [], "", 0

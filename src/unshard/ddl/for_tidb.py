@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from unshard.ddl.context import ROUND, TRUNCATE, Context
-from unshard.ddl.conversions import converted_unlike_upstream
+from unshard.ddl.conversions import PADS, converted_unlike_upstream
 from unshard.ddl.evaluate import (
     created_definition,
     definition_of,
@@ -53,7 +53,7 @@ from unshard.schema.tidb_alter import alter_table
 from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 _STRICT = frozenset({"STRICT_ALL_TABLES", "STRICT_TRANS_TABLES"})
-_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", ROUND, TRUNCATE})
+_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", PADS, ROUND, TRUNCATE})
 """Modes that decide what an expression or a conversion means. In a translated text a backslash escapes."""
 
 
@@ -161,14 +161,22 @@ def _altered(
 def _stays_strict(ddl: Ddl, upstream: Table, create_schema: str | None) -> bool:
     """Return whether the source's rows have passed an ALTER TABLE in a strict session, and TiDB converts them alike.
 
-    A tool may copy rows by INSERT IGNORE. Values that TiDB converts otherwise are written anew after the statement.
+    Values that TiDB converts otherwise are written anew after the statement.
     """
-    altering = ddl.kind is StatementKind.ALTER_TABLE and without_ignore(ddl) is ddl and "EXCHANGE" not in ddl.actions
-    if not altering or ddl.context.by_tool or _STRICT.isdisjoint(ddl.context.modes):
+    if not rows_passed_strict(ddl):
         return False
     before, found = definition_of(upstream, dialect_of(ddl.context)), operations(ddl)
     after = altered(before, found, ddl.tables[0].table, surroundings(ddl.context, create_schema))
     return not converted_unlike_upstream([ddl], before, after)
+
+
+def rows_passed_strict(ddl: Ddl) -> bool:
+    """Return whether the source's rows have passed an ALTER TABLE in a strict session.
+
+    A tool may copy rows by INSERT IGNORE.
+    """
+    altering = ddl.kind is StatementKind.ALTER_TABLE and without_ignore(ddl) is ddl and "EXCHANGE" not in ddl.actions
+    return altering and not ddl.context.by_tool and not _STRICT.isdisjoint(ddl.context.modes)
 
 
 def _session(context: Context, schema: str) -> Context:

@@ -18,13 +18,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
 from unshard.ddl.engines import with_transactions
-from unshard.ddl.for_tidb import for_tidb
+from unshard.ddl.for_tidb import for_tidb, rows_passed_strict
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.partition_rows import check_partitions
@@ -39,6 +39,7 @@ from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.flavour import Flavour, flavour_of
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.mysql.types import INTEGERS
@@ -63,10 +64,14 @@ class UpstreamTable:
 
 @dataclass(frozen=True, slots=True)
 class RoutedDdl:
-    """A statement in the target's names. One with `upstream` must still be translated for TiDB."""
+    """A statement in the target's names. One with `upstream` must still be translated for TiDB.
+
+    `logged`: it is from the source's binlog, not given by a human.
+    """
 
     ddl: Ddl
     upstream: UpstreamTable | None = None
+    logged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ def for_target(
                 if not piece.given:
                     there = with_transactions(there, _before(part, tracker))
                 one_change = alter_parts(there) if is_tidb(connection) and piece.given else (there,)
-                statements += [RoutedDdl(ddl, upstream) for ddl in one_change]
+                statements += [RoutedDdl(ddl, upstream, not piece.given) for ddl in one_change]
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
@@ -143,18 +148,27 @@ def in_targets_words(
 ) -> list[Ddl]:
     """Return the statements as the target takes them; for TiDB they depend on the structure that its table has now.
 
-    A statement that a human gives stays as it was written. `strict` is that of `for_tidb`. Raises as `for_tidb`.
+    A statement that a human gives stays as it was written. `strict` is that of `for_tidb`; an ALTER of a strict session
+    is strict, too, on the other one of MySQL and MariaDB, which convert some values otherwise. Raises as `for_tidb`.
     """
     found: list[Ddl] = []
     for one in statements:
         if one.upstream is None:
-            found.append(one.ddl)
+            found.append(_strict(connection, one.ddl) if strict and one.logged else one.ddl)
         else:
             upstream = one.upstream
             found += for_tidb(
                 connection, one.ddl, upstream.table, upstream.create_schema, rules.collations, strict=strict
             )
     return found
+
+
+def _strict(connection: Any, ddl: Ddl) -> Ddl:
+    """Return the statement, strict where the source's rows have passed it in a strict session of another product."""
+    mariadb = flavour_of(connection.get_server_info()) is Flavour.MARIADB
+    if is_tidb(connection) or mariadb is ddl.context.mariadb or not rows_passed_strict(ddl):
+        return ddl
+    return replace(ddl, context=replace(ddl.context, strict=True))
 
 
 def upstream_names(found: Sequence[AlterOperation]) -> frozenset[str]:

@@ -13,6 +13,7 @@ import MySQLdb
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.fractions import mode_for_fractions
+from unshard.ddl.lost_modes import kept_modes
 from unshard.ddl.names import names_charset_alone
 from unshard.ddl.statement import StatementKind
 from unshard.ddl.zones import session_zone
@@ -76,12 +77,14 @@ def event_session(connection: Any, context: Context, kind: StatementKind, statem
     """Set the session of the statement's event, without strictness and foreign key checks; undone at the end.
 
     NOW() gives the event's time. The text itself is sent as utf8mb4. For an unknown `collation_connection` the session
-    keeps its own: it affects literals only. Raises DdlError as `session_zone` and `mode_for_fractions`, and DDL-010
-    where the statement relies on a default collation that the target lacks: that of a new schema, or that of a
-    character set which it names without a collation.
+    keeps its own: it affects literals only. Raises DdlError as `session_zone`, `kept_modes` and `mode_for_fractions`,
+    and DDL-010 where the statement relies on a default collation that the target lacks: that of a new schema, or that
+    of a character set which it names without a collation.
     """
     wanted: dict[str, Value] = {
-        "sql_mode": ",".join((*context.target_modes, *mode_for_fractions(connection, context, statement))),
+        "sql_mode": ",".join(
+            (*kept_modes(connection, context, statement), *mode_for_fractions(connection, context, statement))
+        ),
         "time_zone": session_zone(connection, context, statement),
         "foreign_key_checks": 0,
     }

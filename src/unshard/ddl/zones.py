@@ -41,12 +41,13 @@ def session_zone(connection: Any, context: Context, statement: str) -> str:
     """Return the time zone for the session on the target.
 
     A server may not know the names of time zones. Then it is the offset that the zone had when the statement ran, if no
-    other moment counts: it gives the value of NOW(). It is UTC for a table with generated columns that convert from UTC
-    (`schema.zoned`), which a server computes anew as it copies the table. Raises DdlError DDL-009 where it isn't known
-    which zone the statement had, DDL-043 where the target does not know it, DDL-056 where such a table needs it.
+    other moment counts: it gives the value of NOW(). It is UTC on TiDB for a statement that depends on no zone, and for
+    a table with generated columns that convert from UTC (`schema.zoned`), which a server computes anew as it copies the
+    table. Raises DdlError DDL-009 where it isn't known which zone the statement had, DDL-043 where the target does not
+    know it, DDL-056 where such a table needs it.
     """
     zone = context.time_zone or context.default_zone or "+00:00"
-    if is_utc(zone):
+    if is_utc(zone) or (is_tidb(connection) and not depends_on_zone(tokens_of(statement, context))):
         return "+00:00"
     if not is_tidb(connection) and _converts_from_utc(connection, found := tokens_of(statement, context)):
         if {token.word for token in found} & (CLOCK | _OF_EPOCH) or _brings_other_moments(connection, found):
@@ -64,6 +65,19 @@ def session_zone(connection: Any, context: Context, statement: str) -> str:
     return offset
 
 
+def depends_on_zone(found: Sequence[Token]) -> bool:
+    """Return whether the values that a statement makes may depend on the session's time zone. Pure.
+
+    It has a constant that may be a date, a local time, or brings values to another type. Others run in UTC on TiDB:
+    before 7.5, one that adds an index in another zone writes wrong entries for a TIMESTAMP.
+    """
+    return bool({token.word for token in found} & (_OF_ROWS | CLOCK | _OF_EPOCH)) or _has_date(found)
+
+
+def _has_date(found: Sequence[Token]) -> bool:
+    return any(_DATE.fullmatch(token.value) for token in found if token.kind in (TokenKind.STRING, TokenKind.WORD))
+
+
 def _converts_from_utc(connection: Any, found: Sequence[Token]) -> bool:
     """Return whether a table that the statement may name has generated columns with CONVERT_TZ."""
     names = sorted({token.value for token in found if token.kind in (TokenKind.NAME, TokenKind.WORD)})
@@ -74,7 +88,7 @@ def _converts_from_utc(connection: Any, found: Sequence[Token]) -> bool:
 def _brings_other_moments(connection: Any, found: Sequence[Token]) -> bool:
     """Return whether a statement may depend on the zone's offset at another moment than its own."""
     words = {token.word for token in found}
-    dates = any(_DATE.fullmatch(token.value) for token in found if token.kind in (TokenKind.STRING, TokenKind.WORD))
+    dates = _has_date(found)
     of_rows = bool(words & _OF_ROWS) and "CREATE" not in words
     if not dates and not of_rows:
         return False

@@ -120,6 +120,12 @@ DDL: dict[str, CatalogueEntry] = {
         " COLUMN`), which no row needs, and start again; then the statement is run. Afterwards add the column again, in"
         " a session with time_zone = '+00:00'",
     ),
+    "DDL-057": CatalogueEntry(
+        "the statement depends on sql_mode {modes} of its session, which the target lacks: {statement}",
+        "give it in a form that means the same without that mode (NULL for '' under EMPTY_STRING_IS_NULL, DATETIME for"
+        " DATE under ORACLE, DATETIME for TIMESTAMP under MAXDB),"
+        " `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again",
+    ),
     "DDL-013": CatalogueEntry(
         "sequences are not replicated: {statement}",
         "keep the name {sequence} out by block-allow-list, then start again; create the sequence on the target "

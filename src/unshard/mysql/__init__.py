@@ -24,4 +24,5 @@
 | `collations` | collations by their ids |
 | `collation_weights` | strings that two collations compare differently |
 | `altered_values` | columns whose values the target stores in another form |
+| `json_numbers` | numbers in JSON text that a target of MySQL or TiDB rounds |
 """

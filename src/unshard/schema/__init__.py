@@ -13,6 +13,7 @@ Nothing here asks a server.
 | `operations` | the operations of ALTER TABLE as values |
 | `implied` | everything that a statement leaves to the server, filled in |
 | `utc_defaults` | the default of a TIMESTAMP, brought from a session's time zone to UTC |
+| `zoned` | generated columns, keys and conditions that depend on the time zone of a session |
 | `arranged_keys` | keys as a server keeps them: their names, order and prefixes |
 | `alter` | operations applied to a definition |
 | `partitions` | the partitions of a table after an ALTER TABLE |
