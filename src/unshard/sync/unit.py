@@ -322,9 +322,8 @@ class SyncUnit:
             self.meter.groups, self._shown = groups.shown, now
 
     def _resyncer(self, groups: ShardingGroups) -> Resyncer:
-        batches = self._batches
-        parts = groups, self.planner, self.rules, self._standing, batches.applied, self._moved, batches.operators
-        return Resyncer(self.source, *parts)
+        own, batches = (groups, self.planner, self.rules, self._standing), self._batches
+        return Resyncer(self.source, *own, batches.applied, self._moved, batches.operators)
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
