@@ -112,6 +112,7 @@ def test_a_table_that_was_not_copied_stops_the_task_until_a_human_has_copied_it(
     orders.assert_merged(1, 2, 9)
 
 
+@pytest.mark.scenarios
 def test_it_may_be_left_out_again(orders: Orders) -> None:
     orders.make(1)
     orders.make(9)
@@ -126,6 +127,7 @@ def test_it_may_be_left_out_again(orders: Orders) -> None:
     orders.assert_merged(1)
 
 
+@pytest.mark.scenarios
 def test_changes_of_a_table_that_was_left_out_for_a_while_are_missing(orders: Orders) -> None:
     """Its structure from before is of no use either: it has been altered meanwhile, and that was not followed."""
     for number in (1, 2):

@@ -8,7 +8,7 @@ from support.shard_rig import ShardRig
 from support.shard_runs import ROW, Shards
 from support.task_runs import TaskRun
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 
 
 def partly_copied(rig: ShardRig) -> Shards:
@@ -23,7 +23,7 @@ def bring_the_last(shards: Shards) -> None:
     shards.target.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 2, 0)}, 'row 0', NULL)")
 
 
-@pytest.mark.parametrize("restarts", [False, pytest.param(True, marks=pytest.mark.scenarios)])
+@pytest.mark.parametrize("restarts", [False, True])
 def test_a_DDL_waits_for_a_shard_of_which_nothing_came_yet(restarts: bool, rig: ShardRig) -> None:
     shards = partly_copied(rig)
     files = shards.files()
@@ -49,7 +49,6 @@ def test_a_DDL_waits_for_a_shard_of_which_nothing_came_yet(restarts: bool, rig: 
             end(run)
 
 
-@pytest.mark.scenarios
 def test_a_shard_that_is_made_behind_the_copy_is_met_once(rig: ShardRig) -> None:
     """The listing at the start has it already; its CREATE comes with the log."""
     shards = partly_copied(rig)
@@ -71,7 +70,6 @@ def test_a_shard_that_is_made_behind_the_copy_is_met_once(rig: ShardRig) -> None
         shards.settle(run)
 
 
-@pytest.mark.scenarios
 def test_a_task_of_an_earlier_version_learns_of_such_a_shard_when_it_starts_again(rig: ShardRig) -> None:
     """Its record of the source's tables lacks the shard, which joined the group at its first DDL only."""
     shards = partly_copied(rig)
