@@ -8,6 +8,7 @@
 | `subtask_runner` | one subtask with its thread, run by the master's orders |
 | `build` | a subtask's config made into its units |
 | `start` | the location at which a subtask starts |
+| `followed_mark` | a mark beside the relay log: the target has had a checkpoint of the task |
 | `source_facts` | the tables of a source at a start, and the rules checked against them |
 | `first_structures` | the structures with which a task without a copy begins |
 | `source_traits` | settings of a source on which statements depend |
