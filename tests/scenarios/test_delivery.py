@@ -120,7 +120,7 @@ def test_an_error_leaves_an_exit_point_and_safe_mode_ends_there(
 def test_a_restart_without_an_exit_point_is_in_safe_mode_for_its_time(
     table: TableName, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
 ) -> None:
-    at = newest(source_server)
+    at, ((gtid,),) = newest(source_server), source_server.query("SELECT @@gtid_binlog_pos")
     files = files_of(source_server, target_server, table, tmp_path, at)
     source_server.run(
         f"INSERT INTO {table} VALUES (4, 40, 'd')",
@@ -133,7 +133,10 @@ def test_a_restart_without_an_exit_point_is_in_safe_mode_for_its_time(
         assert "safe-mode-duration" in run.sync.safe_mode
     meta = f"`{files.meta}`.`{files.name}_syncer_checkpoint`"
     # as SIGKILL would have left it: all is applied, and the checkpoint stands at the beginning
-    target_server.run(f"UPDATE {meta} SET binlog_pos = {at.offset}, exit_safe_binlog_name = '' WHERE is_global")
+    target_server.run(
+        f"UPDATE {meta} SET binlog_pos = {at.offset}, binlog_gtid = '{gtid}', exit_safe_binlog_name = ''"
+        " WHERE is_global"
+    )
     with TaskRun(files, spark) as run:
         run.catch_up()
     assert_equal([(source_server, table)], (target_server, table))
