@@ -9,11 +9,22 @@ import pytest
 from support.operated_tasks import ctl
 from support.optimistic_runs import has_columns, in_step, merged_rows, optimistic
 from support.shard_rig import ShardRig
-from support.shard_runs import take_out
+from support.shard_runs import Shards, take_out
 from support.task_runs import TaskRun
 from unshard.errors import UnshardError
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
+
+
+def take_again(rig: ShardRig, shards: Shards, table: int) -> None:
+    """Do as the stop at a table says that an earlier list left out. Its rows have not changed meanwhile."""
+    error = TaskRun(shards.files(), rig.spark).start().error()
+    assert isinstance(error, UnshardError)
+    assert error.code == "SYNC-084"
+    files = shards.files()
+    schema, name = f"{rig.name}_s", f"t_{table}"
+    for source in files.source_paths:
+        ctl("binlog-schema", "update", str(files.task_path), schema, name, "--from-source", "-s", str(source))
 
 
 @pytest.mark.parametrize("way", ["taken out", "left out by a list"])
@@ -41,9 +52,11 @@ def test_old_rows_keep_the_values_of_columns_that_the_others_lack(way: str, rig:
             shards.insert(*shard, 1)
         has_columns(run, shards, "id", "v", "n", "c", "more")
         shards.wait_in_step(run)
+    for shard in both:
+        shards.insert(*shard, 1)
+    if way == "left out by a list":
+        take_again(rig, shards, 1)
     with rig.run(shards) as run:
-        for shard in both:
-            shards.insert(*shard, 1)
         in_step(run, shards, {"c": 0, "n": 3})
         for shard in both:
             shards.alter(*shard, "DROP COLUMN c, DROP COLUMN n")
